@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 
 from engine.config.grammar import GrammarConfig
 from engine.grammar.protocol import WORD, Answer, Limits, Operation, Reader, Vocabulary, receive, send
@@ -32,8 +33,8 @@ log = logging.getLogger("knapserve.engine")
 _COMPILING = max(1, (os.cpu_count() or 1) // 4)  # grammars at a time, of either kind: each takes a core from the rounds
 _QUICK = 0.05  # CPU seconds: a grammar that takes longer is compiled again beside those that do not
 _KEPT = 16  # compiled grammars that no answer needs
-_QUEUED = 4  # of quick ones, for rounds take longer than they
-_KNOWN_DEAR = 1000  # grammars of which it is remembered
+_QUEUED = 4  # quick compilations that wait, so that the lane has work until the next round
+_MOST_SLOW = 1000  # grammars that are remembered to compile slowly
 _MOST = 32  # compiled grammars, a process each
 _POLL = 0.05  # seconds between looks at the time that a process has used
 _ALLOWANCE = 0.5  # CPU seconds that all answers by a grammar may use up, beside
@@ -54,8 +55,12 @@ class _NoProcessError(GrammarError):
         self.time = time.monotonic()
 
 
-class _DearError(GrammarError):
+class _SlowError(GrammarError):
     """A grammar takes longer than `_QUICK` to compile."""
+
+
+def _digest(grammar: str) -> bytes:
+    return sha256(grammar.encode()).digest()
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -70,7 +75,7 @@ def _await(reader: Reader, pid: int, seconds: float) -> bytes:
     """Wait for a frame that a process computes.
 
     Raises TimeoutError when it has used `seconds` of CPU time, and kills it; EOFError, OSError or ValueError when it is
-    gone or talks nonsense.
+    gone or sends an invalid frame.
     """
     before, started = _cpu_seconds(pid), time.monotonic()
     while (frame := reader.read()) is None:
@@ -173,7 +178,7 @@ class GrammarHost:
         self._vocabulary, self._config = vocabulary, config
         self._grammars: OrderedDict[str, Future[Grammar]] = OrderedDict()
         self._quick, self._patient = _Lane("quick", _QUEUED), _Lane("patient")
-        self._dear: OrderedDict[str, None] = OrderedDict()  # grammars for the patient lane
+        self._slow: OrderedDict[bytes, None] = OrderedDict()  # digests of the grammars for the patient lane
         self._lock = threading.Lock()  # of what follows
         self._parent: _Parent | None = None  # of the processes that follow grammars
         self._unavailable: str | None = None  # why this model has no grammars
@@ -186,10 +191,10 @@ class GrammarHost:
         which their grammars are compiled.
         """
         future = self._grammars.pop(grammar, None)
-        if future is not None and future.done() and isinstance(future.exception(), _DearError):
-            self._dear[grammar] = None
-            if len(self._dear) > _KNOWN_DEAR:
-                self._dear.popitem(last=False)
+        if future is not None and future.done() and isinstance(future.exception(), _SlowError):
+            self._slow[_digest(grammar)] = None
+            if len(self._slow) > _MOST_SLOW:
+                self._slow.popitem(last=False)
             future = None
         if future is None or _is_stale(future):
             future = self._begin(grammar) if self._make_room() else None
@@ -200,11 +205,11 @@ class GrammarHost:
     def ready(self, grammar: str) -> bool:
         """Whether `wait` need not wait. If not, the grammar is compiled as soon as possible: ask again."""
         future = self.compiled(grammar)
-        return future is not None and future.done() and not isinstance(future.exception(), _DearError)
+        return future is not None and future.done() and not isinstance(future.exception(), _SlowError)
 
     def _begin(self, grammar: str) -> Future[Grammar] | None:
         seconds = self._config.build_seconds
-        if grammar in self._dear or seconds <= _QUICK:
+        if _digest(grammar) in self._slow or seconds <= _QUICK:
             return self._patient.begin(lambda: self._compile(grammar, seconds))
         return self._quick.begin(lambda: self._compile(grammar, _QUICK))
 
@@ -214,7 +219,7 @@ class GrammarHost:
             future = self.compiled(grammar)
             if future is None:
                 raise GrammarError("too many other grammars are in use")
-            with suppress(_DearError):
+            with suppress(_SlowError):
                 return future.result()
 
     def close(self) -> None:
@@ -257,7 +262,7 @@ class GrammarHost:
         except TimeoutError:
             if seconds < self._config.build_seconds:
                 end.close()
-                raise _DearError from None
+                raise _SlowError from None
             refusal = f"compiling it takes more than {seconds:g} s"
         except (EOFError, OSError, ValueError):
             refusal = f"compiling it fails, or takes more than {memory >> 20} MiB of memory"

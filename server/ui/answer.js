@@ -44,4 +44,7 @@ class Answer {
     return rate ? this.timed / rate : this.marks.length ? this.marks.at(-1).at - this.marks[0].at : 0;
   }
   get rate() { return this.seconds > 0 ? this.timed / this.seconds : NaN; }
+  get complete() { return this.ending !== "stopped" && this.ending !== "error"; }
+  // Whether a conversation keeps the answer. One that is complete may be empty.
+  get counts() { return this.complete || !!this.text || this.thought; }
 }

@@ -20,6 +20,8 @@ function button(label, className, call) {
   return element;
 }
 
+const sentence = (text) => (/[.!?]$/.test(text) ? text : text + ".");
+
 // Copies a text, and says so on the button for a moment. Without HTTPS, only the old command works.
 async function copy(text, element) {
   try {
@@ -34,7 +36,11 @@ async function copy(text, element) {
     element.focus({ preventScroll: true });
   }
   element.classList.add("copied");
-  setTimeout(() => element.classList.remove("copied"), 1500);
+  $("announcement").textContent = "Copied.";
+  setTimeout(() => {
+    element.classList.remove("copied");
+    if ($("announcement").textContent === "Copied.") $("announcement").textContent = "";
+  }, 1500);
 }
 
 // Puts code into a box with a button that copies it. The words around the code are CSS, so that a selection has only the code.

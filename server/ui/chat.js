@@ -6,7 +6,7 @@ let card = null;           // model card of the served model
 let ready = false;         // the server accepts requests
 let rejectedKey = null;    // the API key that the server rejected
 let running = null;        // AbortController of the current answer
-let unfinished = null;     // the current answer and its conversation
+let unfinished = null;     // the current answer, its conversation, messages and seed
 let chat = newChat();      // the conversation on the screen
 let newest = null;         // the answer started last
 let shown = null;          // the answer whose figures are shown: in a comparison, the one with drafts
@@ -54,13 +54,14 @@ async function generate(history, drafting, seed, answer) {
 }
 
 // Streams one answer into the log. Returns it and its box. After an error its text may be empty.
-async function respond(history, drafting, seed, again = false) {
-  const answer = new Answer(drafting, again), mine = chat;
+async function respond(history, drafting, seed, messages = null) {
+  const again = !messages, answer = new Answer(drafting, again), mine = chat;
   const box = message("assistant running", "Answer");
   writer = new Writer(box.appendChild(make("div", "text")));
   answer.written = writer.tokens;
-  unfinished = again ? null : { mine, answer };
+  unfinished = again ? null : { mine, answer, messages, seed };
   $("announcement").textContent = "";
+  paintSnippet();
   repaint();
   try {
     await generate(history, drafting, seed, answer);
@@ -78,11 +79,11 @@ async function respond(history, drafting, seed, again = false) {
 function fail(box, error) {
   const lost = error instanceof TypeError;
   box.classList.add("error");
-  const text = [lost ? "The connection to the server was lost." : error.message, advice(error)].filter(Boolean).join(" ");
+  const text = [lost ? "The connection to the server was lost." : sentence(error.message), advice(error)].filter(Boolean).join(" ");
   const line = make("p", "problem", text);
   line.setAttribute("role", "alert");
   box.append(line);
-  if (error.status === 401 || error.setting) $("settings").open = true;
+  if (error.status === 401) $("settings").open = true;
   if (lost || error.status === 401 || error.status === 503) { state("down", "connecting"); checkHealth(); }
 }
 
@@ -94,13 +95,16 @@ function factsOf(answer) {
   else if (answer.drafting) facts.push("nothing drafted");
   if (answer.drafting && answer.figures) facts.push(`policy ${answer.figures.policy}`);
   if (answer.ending === "stopped") facts.push("stopped");
+  if (answer.ending === "error") facts.push("cut off by an error");
+  if (answer.ending === "tool_calls") facts.push("the model calls a tool");
+  else if (answer.complete && !answer.text && !answer.thought) facts.push("the model ended its answer at once");
   if (answer.ending === "length") facts.push(answer.thought && !answer.text ? "cut off within the reasoning: allow more tokens" : "cut off at the maximum tokens");
   return facts;
 }
 
 function finishAnswer(box, answer) {
   const facts = factsOf(answer);
-  if (answer.tokens || answer.ending === "stopped") box.append(make("p", "facts", facts.join(" · ")));
+  if (answer.tokens || answer.ending !== "error") box.append(make("p", "facts", facts.join(" · ")));
   if (answer.ending !== "error" && box.isConnected) $("announcement").textContent = `${box.querySelector(".text").innerText} ${facts.join(", ")}.`;
   updateButtons();
   repaint(true);
@@ -115,7 +119,7 @@ function message(kind, label, text = "") {
   $("welcome").hidden = true;
   const box = make("article", "message " + kind);
   box.setAttribute("aria-label", label);
-  if (text) box.append(make("div", "text", text));
+  if (text) box.append(Object.assign(make("div", "text", text), { dir: "auto" }));
   log.append(box);
   following = true;
   leaving = false;
@@ -135,7 +139,8 @@ function addTools(box, ...buttons) {
   box.append(tools);
 }
 
-function addAnswerTools(box, text, at = null) {
+function addAnswerTools(box, { content, tokens }, at = null) {
+  const text = content || tokens?.map(([text]) => text).join("") || ""; // an answer may consist of reasoning only
   const copier = button("Copy", "copy-text", () => copy(text, copier));
   const again = button("Retry", "retry", () => retry(at));
   again.dataset.at = at;
@@ -148,32 +153,44 @@ function updateButtons() {
   $("again").disabled = !ready || !!running || !chat.last;
   for (const edit of log.querySelectorAll(".edit")) edit.disabled = !!running;
   for (const retry of log.querySelectorAll(".retry")) retry.hidden = !!running || Number(retry.dataset.at) !== chat.messages.length - 1;
+  for (const sender of log.querySelectorAll(".retry, .ask-again")) sender.disabled = !ready || !!running;
+}
+
+// Whether a question can be sent now. Shows the first setting that is not valid.
+function sendable() {
+  if (running || !ready) return false;
+  const wrong = wrongSetting();
+  if (wrong) $("settings").open = true;
+  wrong?.reportValidity();
+  return !wrong;
 }
 
 function ask() {
   const text = $("text").value.trim();
-  if (!text || running || !ready) return;
+  if (!text || !sendable()) return;
   $("text").value = "";
   send(text);
 }
 
-async function send(text) {
-  const drafting = $("draft").checked, mine = chat, at = mine.messages.length;
-  const asked = question(text, at);
-  mine.messages.push({ role: "user", content: text });
-  const history = withSystem(mine.messages.map(spoken));
+// Asks a question in place of the messages from `at` on. They are dropped once there is an answer.
+async function send(text, at = chat.messages.length) {
+  const drafting = $("draft").checked, mine = chat, replaced = cut(at);
+  const asked = question(text, at), messages = [...mine.messages.slice(0, at), { role: "user", content: text }];
+  const history = withSystem(messages.map(spoken));
   const seed = chosenSeed() ?? Math.floor(Math.random() * 2 ** 31);
-  const { answer, box } = await respond(history, drafting, seed);
-  if (answer.text || answer.thought) {
-    mine.messages.push(finished(answer));
+  const { answer, box } = await respond(history, drafting, seed, messages);
+  if (answer.counts) {
+    mine.messages = [...messages, finished(answer)];
     mine.last = { history, seed, answer };
-    addAnswerTools(box, answer.text, at + 1);
+    addAnswerTools(box, mine.messages.at(-1), at + 1);
     keep(mine);
   } else {
-    mine.messages.pop();
+    asked.before(...replaced);
     asked.classList.add("lost");
     asked.querySelector(".tools").remove();
-    if (mine === chat && !$("text").value) $("text").value = text;
+    if (mine !== chat) return;
+    if (!$("text").value) $("text").value = text;
+    else addTools(asked, button("Ask again", "ask-again", () => { if (sendable()) { asked.remove(); box.remove(); send(text); } }));
   }
   updateButtons();
   repaint();
@@ -182,20 +199,16 @@ async function send(text) {
 // An answer as a conversation keeps it.
 const finished = (answer) => ({ role: "assistant", content: answer.text, tokens: pack(answer.written), facts: factsOf(answer).join(" · ") });
 
-// Drops a message and all that follows.
+// Takes a message and all that follows out of the log. Returns their elements.
 function cut(at) {
-  const first = log.querySelector(`.message[data-at="${at}"]`);
-  while (first.nextSibling) first.nextSibling.remove();
-  first.remove();
-  chat.messages.length = at;
-  chat.last = null;
+  const boxes = [...log.children], first = boxes.findIndex((box) => box.dataset.at === String(at));
+  const taken = first < 0 || at === chat.messages.length ? [] : boxes.slice(first);
+  for (const box of taken) box.remove();
+  return taken;
 }
 
 function retry(at) {
-  if (running || !ready) return;
-  const { content } = chat.messages[at - 1];
-  cut(at - 1);
-  send(content);
+  if (sendable()) send(chat.messages[at - 1].content, at - 1);
 }
 
 // Opens a question for editing. Its new text is sent in place of the old one.
@@ -204,32 +217,34 @@ function edit(box, at) {
   const close = () => { editor.remove(); box.classList.remove("editing"); box.querySelector(".edit").focus(); };
   const submit = () => {
     const text = area.value.trim();
-    if (!text || running || !ready) return;
-    cut(at);
-    send(text);
+    if (!text || !sendable()) return;
+    close();
+    send(text, at);
     focusInput();
   };
   area.value = chat.messages[at].content;
+  area.dir = "auto";
   area.setAttribute("aria-label", "Edited message");
   area.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); submit(); }
     if (event.key === "Escape") { event.stopPropagation(); close(); }
   });
-  row.append(button("Ask again", "", submit), button("Cancel", "", close));
+  row.append(button("Ask again", "ask-again", submit), button("Cancel", "", close));
   editor.append(area, row);
   box.append(editor);
   box.classList.add("editing");
+  updateButtons();
   area.focus();
 }
 
 async function compare() {
   const last = chat.last;
-  if (running || !ready || !last) return;
+  if (!last || !sendable()) return;
   const drafting = !last.answer.drafting;
   log.append(make("p", "note", `The same question, ${drafting ? "with drafting" : "with plain decoding"}`));
-  const before = last.answer, { answer, box } = await respond(last.history, drafting, last.seed, true);
-  if (!answer.text && !answer.thought) return;
-  addAnswerTools(box, answer.text);
+  const before = last.answer, { answer, box } = await respond(last.history, drafting, last.seed);
+  if (!answer.counts) return;
+  addAnswerTools(box, finished(answer));
   last.answer = answer;
   if ([before, answer].every(({ ending }) => ending === "stop" || ending === "length")) log.append(make("p", "note", verdict(before, answer)));
   repaint();

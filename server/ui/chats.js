@@ -8,9 +8,14 @@ function keep(one) {
   paintChats();
 }
 
+// Texts that are typed but not sent, by conversation. Conversations without messages share one entry.
+const unsent = new Map(), placeOf = (one) => (one.messages.length ? one.id : "");
+
 function openChat(next) {
   if (running) running.abort();
+  unsent.set(placeOf(chat), $("text").value);
   chat = next;
+  $("text").value = unsent.get(placeOf(chat)) ?? "";
   newest = shown = null;
   rates = {};
   log.replaceChildren($("welcome"));
@@ -28,7 +33,7 @@ function restore(said, at) {
   for (const [text, className] of unpack(said)) written.write(text, className);
   written.flush();
   if (typeof said.facts === "string") box.append(make("p", "facts", said.facts));
-  addAnswerTools(box, said.content, at);
+  addAnswerTools(box, { content: said.content, tokens: unpack(said) }, at);
 }
 
 function startChat() {
@@ -36,7 +41,9 @@ function startChat() {
   focusInput();
 }
 
+// A title that is being edited stays.
 function paintChats() {
+  if ($("chat-list").querySelector("input")) return;
   const sorted = [...chats.values()].sort((a, b) => b.updated - a.updated);
   $("chat-list").replaceChildren(...sorted.map(chatLine));
   $("no-chats").hidden = sorted.length > 0;
@@ -44,10 +51,12 @@ function paintChats() {
 
 function chatLine(one) {
   const line = make("li");
-  const opener = button(one.title, "title", () => { if (one !== chat) openChat(one); $("chats").hidePopover(); focusInput(); });
+  const opener = button(one.title, "title", () => { if (one !== chat) openChat(latest(one)); $("chats").hidePopover(); focusInput(); });
+  line.dataset.id = one.id;
   opener.title = one.title;
+  opener.dir = "auto";
   if (one === chat) opener.setAttribute("aria-current", "true");
-  const renamer = button("✎", "small", () => rename(line, one)), remover = button("", "small", () => {
+  const renamer = button("✎", "small rename", () => rename(line, one)), remover = button("", "small", () => {
     if (remover.classList.contains("sure")) remove(one); else labelRemover(true);
   });
   const labelRemover = (sure) => {
@@ -68,13 +77,21 @@ function rename(line, one) {
   input.setAttribute("aria-label", "Title");
   const close = (title) => {
     input.onblur = null;
-    if (title) { one.title = title; writeChat(one, one.messages); }
+    input.remove();
+    if (title && !one.gone) { one.title = title; writeChat(one, one.messages); }
     paintChats();
+  };
+  const closeByKey = (title) => {
+    close(title);
+    [...$("chat-list").children].find(({ dataset }) => dataset.id === one.id)?.querySelector(".rename").focus();
   };
   input.onblur = () => close(input.value.trim());
   input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.isComposing) close(input.value.trim());
-    if (event.key === "Escape") { event.stopPropagation(); event.preventDefault(); close(""); }
+    const done = event.key === "Enter" && !event.isComposing, cancelled = event.key === "Escape";
+    if (!done && !cancelled) return;
+    event.stopPropagation();
+    event.preventDefault();
+    closeByKey(done ? input.value.trim() : "");
   });
   line.replaceChildren(input);
   input.focus();
@@ -85,24 +102,38 @@ function remove(one) {
   forgetChat(one);
   if (one === chat) return startChat();
   paintChats();
-  $("chat-list").querySelector("button").focus();
+  ($("chat-list").querySelector("button") ?? $("clear")).focus();
 }
 
-// Another tab has changed a conversation. The one on the screen stays as it is.
+// Another tab has changed or deleted a conversation.
 function followOtherTabs({ key }) {
-  const id = key?.startsWith(CHATS) && key.slice(CHATS.length);
-  if (!id || id === chat.id) return;
+  const id = key?.startsWith(CHATS) && key.slice(CHATS.length), one = chats.get(id);
+  if (!id) return;
   const saved = readChat(key);
-  if (saved) chats.set(id, saved); else chats.delete(id);
+  if (!saved) {
+    chats.delete(id);
+    if (one) one.gone = true;
+    if (one && one === chat) openChat(newChat());
+  } else if (!one || sameMessages(one, saved)) {
+    chats.set(id, Object.assign(one ?? saved, { title: saved.title, updated: saved.updated }));
+  } else if (unfinished?.mine === one) { // the answer goes into a conversation of its own
+    chats.set(id, saved);
+    one.id = newChat().id;
+    remember(one);
+  } else {
+    Object.assign(one, saved);
+    if (one === chat) openChat(one);
+  }
   paintChats();
 }
 
-// A page that is left keeps the answer that it was receiving.
+// A page that is left keeps the text in the input, and the answer that it was receiving.
 function keepUnfinished() {
-  const { mine, answer } = unfinished ?? {};
+  stored("sessionStorage", (storage) => storage.setItem(UNSENT, $("text").value));
+  const { mine, answer, messages } = unfinished ?? {};
   if (!answer || !(answer.text || answer.thought) || mine.gone) return;
   answer.ending = "stopped";
-  mine.title ||= titleOf(mine);
-  writeChat(mine, [...mine.messages, finished(answer)]);
+  mine.title ||= titleOf(messages);
+  writeChat(mine, [...messages, finished(answer)]);
   remember(mine);
 }

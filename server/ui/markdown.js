@@ -3,39 +3,54 @@ const REACH = 1000; // characters of markup that may precede a word
 const ADDRESS = /[*_`~]*\]\([^)\n]*\)/y; // of a link, after its text
 const TAGS = "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre strong table tbody td th thead tr ul";
 
+const WEB = /^(?:https?|mailto):/i; // addresses that links may have; other links are text
+const FORMULA = /^(?:\\\([^]{1,1000}?\\\)|\\\[[^]{1,1000}?\\\]|\$\$[^]{1,1000}?\$\$)/; // TeX, which is shown as it is written
+
 const escaped = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 // Answers are untrusted. HTML in them is text, and images are links. DOMPurify lets nothing else through than these tags.
 const SAFE = {
   ALLOWED_TAGS: TAGS.split(" "), ALLOWED_ATTR: ["href", "align", "start", "class"], ADD_URI_SAFE_ATTR: ["align", "start"],
-  ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i, ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false, RETURN_DOM_FRAGMENT: true,
+  ALLOWED_URI_REGEXP: WEB, ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false, RETURN_DOM_FRAGMENT: true,
 };
 marked.use({
   gfm: true, breaks: true,
   tokenizer: { html: () => undefined, tag: () => undefined },
   renderer: {
-    image: ({ href, text }) => `<a href="${escaped(href)}">${escaped(text || href)}</a>`,
+    link: ({ href, raw }) => (WEB.test(href) ? false : escaped(raw)), // false: as usual
+    image: ({ href, text, raw }) => (WEB.test(href) ? `<a href="${escaped(href)}">${escaped(text || href)}</a>` : escaped(raw)),
     checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
   },
+  extensions: [{
+    name: "formula", level: "inline",
+    start: (source) => source.search(/\\[([]|\$\$/),
+    tokenizer: (source) => { const raw = FORMULA.exec(source)?.[0]; return raw && { type: "formula", raw }; },
+    renderer: ({ raw }) => escaped(raw),
+  }],
 });
 
 function rendered(block) {
   const fragment = DOMPurify.sanitize(marked.parser([block]), SAFE);
   for (const link of fragment.querySelectorAll("a[href]")) Object.assign(link, { target: "_blank", rel: "noopener noreferrer nofollow" });
   for (const pre of fragment.querySelectorAll("pre")) codeBox(pre, pre.firstElementChild.className.replace("language-", ""));
+  for (const element of fragment.children) element.dir = "auto";
   return fragment;
 }
 
 // The reasoning or the reply of an answer: its Markdown, and the tokens that it came in.
 class Section {
   constructor(thought) {
-    Object.assign(this, { thought, box: make("div", thought ? "thought" : ""), source: "", tokens: [], changed: false, nested: false });
+    Object.assign(this, { thought, box: make(thought ? "details" : "div"), source: "", tokens: [], changed: false, nested: false });
     Object.assign(this, { from: 0, first: 0, part: null }); // what is not complete yet: its place, first token and element
+    Object.assign(this, { links: Object.create(null), known: "{}" }); // link definitions of complete blocks; all, as text
+    if (!thought) return;
+    this.box.open = true;
+    this.box.append(make("summary", "", "Reasoning"));
   }
 
   write(text, className) {
     this.tokens.push({ from: this.source.length, className });
-    this.source += text.replaceAll("\r", " ");
+    this.source += text.replaceAll("\r", ""); // marked would replace it, and all later places would be wrong
     this.changed = true;
   }
 
@@ -53,21 +68,39 @@ class Section {
 
   // A block is complete once another one follows. Only what is not complete is rendered again.
   render() {
-    const blocks = marked.lexer(this.source.slice(this.from)), last = blocks.findLastIndex(({ type }) => type !== "space");
-    let open = last, from = this.from, content = [];
+    const lexer = new marked.Lexer();
+    Object.assign(lexer.tokens.links, this.links);
+    const blocks = lexer.lex(this.source.slice(this.from)), known = JSON.stringify(blocks.links);
+    if (this.from && known !== this.known) return this.renderAgain();
+    this.known = known;
+    const last = blocks.findLastIndex(({ type }) => type !== "space");
+    let open = last, from = this.from, content = [], complete = 0;
     // A number after a list may become the number of its next item.
     if (/^\s*\d+$/.test(blocks[last]?.raw)) open = Math.max(blocks.findLastIndex(({ type }) => type === "list"), 0);
     for (const [i, block] of blocks.slice(0, last + 1).entries()) {
-      if (block.type !== "space") content.push(this.coloured(rendered(block), block.raw, from));
+      if (block.type !== "space" && block.type !== "def") content.push(this.coloured(rendered(block), block.raw, from));
       from += block.raw.length;
       if (i >= open || !content.length) continue;
+      marked.walkTokens(blocks.slice(complete, i + 1), (token) => this.define(token));
+      complete = i + 1;
       this.show(content);
       this.part = null;
       this.first = this.tokenAt(from, this.first);
       this.from = from;
       content = [];
     }
-    if (content.length) this.show(content);
+    if (content.length || this.part) this.show(content);
+  }
+
+  define({ type, tag, href, title }) {
+    if (type === "def") this.links[tag] ??= { href, title };
+  }
+
+  // A new definition may turn brackets in complete blocks into links.
+  renderAgain() {
+    for (const part of this.box.querySelectorAll(".part")) part.remove();
+    Object.assign(this, { from: 0, first: 0, part: null, links: Object.create(null) });
+    this.render();
   }
 
   show(content) {

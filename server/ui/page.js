@@ -59,5 +59,6 @@ prepareTabs();
 loadSettings();
 loadChats();
 openChat(remembered() ?? newChat());
+$("text").value = stored("sessionStorage", (storage) => storage.getItem(UNSENT)) ?? "";
 watchHealth();
 focusInput();

@@ -22,8 +22,9 @@ function state(kind, text) {
 }
 
 async function loadModel() {
-  const reply = await fetch("v1/models", { headers: headers() });
-  if (reply.status === 401) {
+  const possible = $("key").validity.valid; // no request can carry other characters
+  const reply = possible && await fetch("v1/models", { headers: headers() });
+  if (!possible || reply.status === 401) {
     rejectedKey = $("key").value;
     $("settings").open = true;
     return state("down", rejectedKey ? "The API key is incorrect." : "The server requires an API key: see Settings.");
@@ -60,17 +61,27 @@ const withSystem = (messages) => {
 const spoken = ({ role, content }) => ({ role, content });
 const chosenSeed = () => ($("seed").value === "" ? undefined : Number($("seed").value));
 
-// The parameters of a request for these messages, without what only this page needs.
+function isObject(text) {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+// Returns the field of the first setting that is not valid.
+function wrongSetting() {
+  $("others").setCustomValidity(isObject($("others").value || "{}") ? "" : "Write a JSON object.");
+  return $("form").querySelector(":invalid");
+}
+
+// The parameters of a request for these messages, without what only this page needs. The settings are valid.
 function parameters(messages, drafting, seed) {
   const body = { messages, seed };
   const fields = [["temperature", "temperature"], ["top_p", "top_p"], ["max_tokens", "limit"]];
   for (const [name, id] of fields) if ($(id).value !== "") body[name] = Number($(id).value);
-  try {
-    Object.assign(body, JSON.parse($("others").value || "{}"));
-  } catch {
-    throw Object.assign(new Error("The other parameters under Settings are not valid JSON."), { setting: true });
-  }
-  return { ...body, ...(drafting ? {} : { draft_policy: "none" }) };
+  return { ...body, ...JSON.parse($("others").value || "{}"), ...(drafting ? {} : { draft_policy: "none" }) };
 }
 
 async function* events(body) {

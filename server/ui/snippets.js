@@ -44,27 +44,30 @@ const SNIPPETS = {
 
 // Returns the request of the next answer if its question is typed, else that of the last answer, else an example.
 function requestOnScreen() {
-  const typed = $("text").value.trim(), messages = chat.messages.map(spoken);
+  const typed = $("text").value.trim(), current = unfinished?.mine === chat ? unfinished : null;
+  const messages = (current ? [...current.messages, finished(current.answer)] : chat.messages).map(spoken);
   if (typed) messages.push({ role: "user", content: typed });
   while (messages.at(-1)?.role === "assistant") messages.pop();
   const what = typed ? "The request that Send makes" : messages.length ? "The request of the last answer" : "An example";
   if (!messages.length) messages.push({ role: "user", content: EXAMPLE });
-  const seed = !typed && chat.last ? chat.last.seed : chosenSeed();
+  const seed = (typed ? null : current ?? chat.last)?.seed ?? chosenSeed();
   const body = { model: card?.id, ...parameters(withSystem(messages), $("draft").checked, seed) };
+  delete body.stream; // the programs read whole answers
+  delete body.stream_options;
   return { what: what + ", with the settings of this page.", body: JSON.parse(JSON.stringify(body)) }; // without undefined ones
 }
 
 function paintSnippet() {
   if ($("api").hidden) return;
-  const language = document.querySelector("#languages [aria-selected=true]").dataset.language;
-  try {
-    const { what, body } = requestOnScreen();
-    setText($("api-what"), what);
-    setText($("snippet"), SNIPPETS[language](body, !!$("key").value));
-  } catch (error) {
-    setText($("api-what"), error.message);
+  const language = document.querySelector("#languages [aria-selected=true]").dataset.language, wrong = wrongSetting();
+  if (wrong) {
+    setText($("api-what"), `${wrong.labels[0].firstChild.data.trim()}: ${wrong.validationMessage}`);
     setText($("snippet"), "");
+    return;
   }
+  const { what, body } = requestOnScreen();
+  setText($("api-what"), what);
+  setText($("snippet"), SNIPPETS[language](body, !!$("key").value));
 }
 
 function prepareTabs() {
@@ -76,6 +79,7 @@ function prepareTabs() {
         tab.tabIndex = tab === chosen ? 0 : -1;
         if (list.id === "panels") $(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
       }
+      paintSnippet();
       repaint(true);
     };
     for (const [i, tab] of tabs.entries()) {

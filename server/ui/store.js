@@ -1,7 +1,7 @@
 "use strict";
 // Conversations and settings in the browser's storage. Each conversation has an entry, so that saving one writes no other.
 // Without storage, they last as long as the page.
-const CHATS = "knapserve.chat.", SETTINGS = "knapserve.settings", OPEN = "knapserve.open";
+const CHATS = "knapserve.chat.", SETTINGS = "knapserve.settings", OPEN = "knapserve.open", UNSENT = "knapserve.unsent";
 const CLASSES = ["own", "drafted", "own thought", "drafted thought"];
 const FIELDS = ["system", "temperature", "top_p", "limit", "seed", "others"]; // the API key is not stored
 const chats = new Map(); // by id
@@ -33,11 +33,19 @@ function loadChats() {
   }
 }
 
-const titleOf = (chat) => chat.messages[0].content.replace(/\s+/g, " ").slice(0, 60);
+const sameMessages = (one, other) => JSON.stringify(one.messages) === JSON.stringify(other.messages);
+
+// Brings a conversation up to date with the storage. Another tab may have added to it.
+function latest(chat) {
+  const saved = readChat(CHATS + chat.id);
+  return saved?.updated > chat.updated ? Object.assign(chat, saved) : chat;
+}
+
+const titleOf = (messages) => [...messages[0].content.replace(/\s+/g, " ")].slice(0, 60).join("");
 
 // Returns whether the conversation will outlast the page.
 function saveChat(chat) {
-  chat.title ||= titleOf(chat);
+  chat.title ||= titleOf(chat.messages);
   chat.updated = Date.now();
   chats.set(chat.id, chat);
   return writeChat(chat, chat.messages);

@@ -32,6 +32,7 @@ SMOKE = {  # what `make test` looks at; the rest waits for `make nightly`
     "test_answers_are_rendered_as_markdown",
     "test_nothing_in_an_answer_runs_or_loads",
     "test_a_conversation_survives_a_reload",
+    "test_messages_are_replaced_only_by_an_answer",
 }
 
 

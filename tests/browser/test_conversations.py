@@ -17,7 +17,7 @@ from tests.support.waiting import PATIENCE, until
 
 pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.support.visitor import Visitor, bare
 
@@ -69,6 +69,13 @@ HOSTILE = """<script>document.title = "ran"</script>
 def tokens(text: str, length: int = 3) -> list[tuple[str, bool]]:
     """Cut a text into tokens, of which every second one was drafted."""
     return [(text[i : i + length], i // length % 2 == 0) for i in range(0, len(text), length)]
+
+
+REFERENCES = (
+    "See [docs][1] and ![more].\n\nText.\n\n[1]: https://example.org/a\n[more]: https://example.org/b\n",
+    "> [1]: https://example.org/a\n\nSee [docs][1].\n\nAnd [again][1], [constructor] and [more].\n\n"
+    "[1]: https://example.org/other\n\n- text\n\n[more]: https://example.org/b",
+)
 
 
 def titles(visitor: Visitor) -> list[str]:
@@ -156,10 +163,20 @@ def test_rendering_step_by_step_or_at_once_is_the_same(visitor: Visitor) -> None
           };
           return [write(1), write(7), write(Infinity)];
         })""",
-        [MARKDOWN, HOSTILE, "1. a\n\n   b\n\n2. c\n", "~~~\n```\n\n~~~\n\n    indented\n\ntext\n====\n\n***\n"],
+        [MARKDOWN, HOSTILE, *REFERENCES, "1. a\n\n   b\n\n2. c\n", "~~~\n```\n\n~~~\n\n    indented\n\ntext\n====\n\n***\n"],
     )
     for one, seven, whole in rendered:
         assert one == seven == whole
+    for _, _, whole in rendered[2:4]:
+        assert set(re.findall(r'href="([^"]*)"', whole)) == {"https://example.org/a", "https://example.org/b"}
+
+
+def test_formulas_and_blocked_links_are_shown_as_written(visitor: Visitor) -> None:
+    written = r"\(a_1 * b\) and \[x \, y*z*\] $$c \\ d$$, [one](javascript:alert(1)) [two](/here), \*plain\*."
+    visitor.script(*tokens(written))
+    visitor.ask("Hi")
+    assert (visitor.last_text.text_content() or "").strip() == written.replace(r"\*", "*")
+    expect(visitor.last_text.locator("a, em")).to_have_count(0)
 
 
 def test_nesting_too_deep_to_render_is_shown_as_text(visitor: Visitor) -> None:
@@ -390,6 +407,92 @@ def test_a_retry_that_fails_loses_nothing_that_was_kept(visitor: Visitor) -> Non
     assert bare(visitor.last_text) == "".join(kept.text.split())
 
 
+@pytest.mark.parametrize("how", ["Retry", "Edit"])
+def test_messages_are_replaced_only_by_an_answer(visitor: Visitor, how: str) -> None:
+    """Neither a retry that is stopped before its first token nor a refused edit changes the conversation."""
+    visitor.excused = ("status of 500",)
+    visitor.script(("Yes.", True))
+    for question in ("One", "Two"):
+        visitor.ask(question)
+    before = visitor[".message .text"].all_text_contents()
+    if how == "Retry":
+        visitor.page.route("**/v1/chat/completions", lambda route: None)  # no reply
+        visitor[".retry:visible"].click()
+        expect(visitor[".message"]).to_have_count(4)
+        visitor["#stop"].click()
+    else:
+        visitor.page.route("**/v1/chat/completions", lambda route: route.fulfill(status=500))
+        visitor[".edit"].first.click()
+        visitor.page.keyboard.press("Enter")
+    expect(visitor[".lost"]).to_have_count(1)
+    assert visitor[".message:not(.lost):not(.lost + *) .text"].all_text_contents() == before
+    visitor["#clear"].click()
+    visitor["#chat-list .title"].click()
+    expect(visitor[".message .text"]).to_have_text(before)
+    visitor.page.get_by_role("button", name="Rename One").click()
+    visitor.page.keyboard.type("Other")
+    visitor.page.keyboard.press("Enter")
+    visitor.page.reload()
+    assert titles(visitor) == ["Other"]
+    expect(visitor[".message .text"]).to_have_text(before)
+
+
+def test_a_cut_off_answer_is_marked_for_good(visitor: Visitor) -> None:
+    visitor.script(("Half an", True), complete=False)
+    visitor.type("Hi")
+    expect(visitor.page.get_by_role("alert")).to_contain_text("ended unexpectedly")
+    for _ in range(2):
+        expect(visitor[".facts"]).to_contain_text("cut off by an error")
+        expect(visitor.last_text).to_have_text("Half an")
+        visitor.page.reload()
+
+
+# -- two tabs ----------------------------------------------------------------------------------------------------------
+
+
+def test_two_tabs_share_a_conversation(server: Process, visitor: Visitor) -> None:
+    visitor.set(limit="5").ask("One")
+    other = visitor.context.new_page()
+    other.goto(server.url)
+    expect(other.locator("#state")).to_have_text("ready")
+    other.locator("#chat-list .title").click()
+    other.locator("#text").fill("Two")
+    other.locator("#send").click()
+    expect(visitor[".message.user .text"]).to_have_text(["One", "Two"])
+    said = [message["content"] for message in visitor.ask("Three").request["messages"]]
+    assert said[::2] == ["One", "Two", "Three"]
+    expect(other.locator(".message.user .text")).to_have_text(["One", "Two", "Three"])
+    for _ in range(2):
+        other.locator("#chat-list .small").last.click()
+    expect(visitor[".message"]).to_have_count(0)
+    visitor.ask("Four")
+    assert titles(visitor) == ["Four"]
+
+
+def test_two_tabs_that_answer_at_once_lose_nothing(server: Process, visitor: Visitor) -> None:
+    visitor.set(limit="5").ask("One")
+    other = visitor.context.new_page()
+    other.goto(server.url)
+    expect(other.locator("#state")).to_have_text("ready")
+    other.locator("#chat-list .title").click()
+    held: list[Route] = []
+    visitor.page.route("**/v1/chat/completions", lambda route: held.append(route))
+    visitor.type("Here")
+    expect(visitor[".running"]).to_have_count(1)
+    other.locator("#text").fill("There")
+    other.locator("#send").click()
+    expect(other.locator(".facts")).to_have_count(2)
+    expect(visitor["[aria-current=true]"]).to_have_count(0)  # the answer will be in a conversation of its own
+    held[0].continue_()
+    expect(visitor[".facts"]).to_have_count(2)
+    expect(visitor[".message.user .text"]).to_have_text(["One", "Here"])
+    visitor.page.reload()
+    expect(visitor[".message.user .text"]).to_have_text(["One", "Here"])
+    assert titles(visitor) == ["One", "One"]
+    visitor["#chat-list .title"].last.click()
+    expect(visitor[".message.user .text"]).to_have_text(["One", "There"])
+
+
 # -- the API -----------------------------------------------------------------------------------------------------------
 
 
@@ -435,7 +538,7 @@ def test_the_shown_program_follows_the_screen(visitor: Visitor) -> None:
     expect(visitor["#snippet"]).to_contain_text('"content": "Typed"')
     expect(visitor["#api-what"]).to_contain_text("The request that Send makes")
     visitor.set(seed="5", others="{")
-    expect(visitor["#api-what"]).to_contain_text("not valid JSON")
+    expect(visitor["#api-what"]).to_have_text("Other parameters (JSON): Write a JSON object.")
     visitor.set(others="", key="secret")
     expect(visitor["#snippet"]).to_contain_text('"seed": 5')
     expect(visitor["#snippet"]).to_contain_text("$KNAPSERVE_API_KEY")

@@ -377,7 +377,6 @@ def test_stopping_cancels_the_request(server: Process, visitor: Visitor, how: st
         ({"limit": "99999"}, "This model's maximum context length is 4096 tokens", "lower the maximum tokens"),
         pytest.param({"others": '{"top_p": 7}'}, "top_p", "", marks=NIGHTLY),
         pytest.param({"others": '{"draft_policy": "magic"}'}, "magic", "", marks=NIGHTLY),
-        pytest.param({"others": "{nonsense"}, "not valid JSON", "", marks=NIGHTLY),
     ],
 )
 def test_a_refused_question_returns_to_the_input(
@@ -399,6 +398,21 @@ def test_a_refused_question_returns_to_the_input(
     roles = [message["role"] for message in sent.value.post_data_json["messages"]]
     assert roles == ["user", "assistant", "user"]
     expect(visitor[".facts"]).to_have_count(2)
+
+
+@pytest.mark.parametrize("sent", ["Send", "Enter"])
+@pytest.mark.parametrize(("field", "value"), [("temperature", "5"), ("others", "{nonsense"), ("others", "[1]")])
+def test_a_setting_that_is_not_valid_is_shown_and_not_sent(visitor: Visitor, field: str, value: str, sent: str) -> None:
+    visitor.set(**{field: value})
+    visitor["#text"].fill("Hi")
+    if sent == "Enter":
+        visitor["#text"].press("Enter")
+    else:
+        visitor["#send"].click()
+    expect(visitor[f"#{field}"]).to_be_focused()
+    expect(visitor[f"#{field}"]).to_be_visible()
+    expect(visitor["#text"]).to_have_value("Hi")
+    expect(visitor[".message"]).to_have_count(0)
 
 
 def test_a_full_queue_is_reported(server: Process, visitor: Visitor) -> None:
