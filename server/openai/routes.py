@@ -270,7 +270,10 @@ def _event(chunk: type) -> dict[str, Any]:
     return {"type": "object", "properties": {"data": {"anyOf": [{"const": "[DONE]"}, data]}}, "required": ["data"]}
 
 
-def _errors(*statuses: int, model: type = reply_schemas.ErrorReply) -> dict[int | str, dict[str, Any]]:
+Responses = dict[int | str, dict[str, Any]]  # by status, as FastAPI takes them
+
+
+def _errors(*statuses: int, model: type = reply_schemas.ErrorReply) -> Responses:
     return {status: {"model": model, "description": _DESCRIPTIONS[status]} for status in sorted(statuses)}
 
 
@@ -278,13 +281,25 @@ def _request_body(model: type | str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": _reference(model)}}}}
 
 
-def _streamed(responses: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
-    """Add the reply of another API: an object, or a stream of named events."""
-    string = {"type": "string"}
-    event = {"type": "object", "properties": {"event": string, "data": string}, "required": ["event", "data"]}
+_STREAMED = "The complete reply, or a stream of {} if `stream` is true."
+_STRING = {"type": "string"}
+
+
+def _chunks(reply: type, chunk: type) -> Responses:
+    """Describe a reply of OpenAI's older APIs: an object, or a stream of chunks."""
+    content = {"text/event-stream": {"itemSchema": _event(chunk)}}
+    return {200: {"model": reply, "description": _STREAMED.format("chunks"), "content": content}}
+
+
+def _events() -> Responses:
+    """Describe a reply of another API: an object, or a stream of named events."""
+    event = {"type": "object", "properties": {"event": _STRING, "data": _STRING}, "required": ["event", "data"]}
     content = {"application/json": {"schema": {"type": "object"}}, "text/event-stream": {"itemSchema": event}}
-    description = "The complete reply, or a stream of events if `stream` is true."
-    return {200: {"description": description, "content": content}} | responses
+    return {200: {"description": _STREAMED.format("events"), "content": content}}
+
+
+def _text(media_type: str, description: str) -> Responses:
+    return {200: {"description": description, "content": {media_type: {"schema": _STRING}}}}
 
 
 def build_router(config: ServerConfig) -> APIRouter:
@@ -293,59 +308,35 @@ def build_router(config: ServerConfig) -> APIRouter:
     add = router.add_api_route
     key = [401] if config.api_key else []
 
-    def add_generation(path: str, handler: Callable[..., Any], body: type, reply: type, chunk: type, name: str) -> None:
-        description = "The complete reply, or a stream of chunks if `stream` is true."
-        content = {"text/event-stream": {"itemSchema": _event(chunk)}}
-        responses: dict[int | str, dict[str, Any]] = {
-            200: {"model": reply, "description": description, "content": content}
-        }
-        responses |= _errors(400, *key, 404, 408, 413, 415, 429, 500, 503)
-        extra = _request_body(body)
-        add(
-            path,
-            handler,
-            methods=["POST"],
-            operation_id=name,
-            responses=responses,
-            openapi_extra=extra,
-            response_model=None,
-        )
+    def add_post(path: str, handler: Callable[..., Any], body: type | str, reply: Responses, **options: Any) -> None:
+        """Add an endpoint that reads a body; `reply` describes what it streams or {}."""
+        error = reply_schemas.AnthropicErrorReply if path.startswith("/v1/messages") else reply_schemas.ErrorReply
+        busy = [429] if reply else []  # of those that generate
+        responses = reply | _errors(400, *key, 404, 408, 413, 415, *busy, 500, 503, model=error)
+        add(path, handler, methods=["POST"], responses=responses, openapi_extra=_request_body(body), **options)
 
-    chat = (schemas.ChatCompletionRequest, reply_schemas.ChatCompletion, reply_schemas.ChatCompletionChunk)
-    text = (schemas.CompletionRequest, reply_schemas.Completion, reply_schemas.CompletionChunk)
-    add_generation("/v1/chat/completions", chat_completions, *chat, "chat")
-    add_generation("/v1/completions", completions, *text, "complete")
-    statuses = _errors(400, *key, 404, 408, 413, 415, 429, 500, 503)
-    errors = _errors(400, *key, 404, 408, 413, 415, 500, 503)
-    body = _request_body(schemas.ChatCompletionRequest)
-    add("/v1/chat/completions/render", render_chat, methods=["POST"], responses=errors, openapi_extra=body)
-    body = _request_body(schemas.CompletionRequest)
-    add("/v1/completions/render", render_completion, methods=["POST"], responses=errors, openapi_extra=body)
-    body = _request_body("ResponsesRequest")
-    add("/v1/responses", responses, methods=["POST"], responses=_streamed(statuses), openapi_extra=body)
-    body = _request_body("MessagesRequest")
-    statuses = _errors(400, *key, 404, 408, 413, 415, 429, 500, 503, model=reply_schemas.AnthropicErrorReply)
-    add("/v1/messages", messages, methods=["POST"], responses=_streamed(statuses), openapi_extra=body)
-    errors = _errors(400, *key, 404, 408, 413, 415, 500, 503, model=reply_schemas.AnthropicErrorReply)
-    add("/v1/messages/count_tokens", count_tokens, methods=["POST"], responses=errors, openapi_extra=body)
-    errors = _errors(400, *key, 404, 408, 413, 415, 500, 503)
-    body = _request_body(schemas.TokenizeRequest)
-    add("/tokenize", tokenize, methods=["POST"], responses=errors, openapi_extra=body)
-    body = _request_body(schemas.DetokenizeRequest)
-    add("/detokenize", detokenize, methods=["POST"], responses=errors, openapi_extra=body)
+    chat, text = schemas.ChatCompletionRequest, schemas.CompletionRequest
+    reply = _chunks(reply_schemas.ChatCompletion, reply_schemas.ChatCompletionChunk)
+    add_post("/v1/chat/completions", chat_completions, chat, reply, operation_id="chat", response_model=None)
+    reply = _chunks(reply_schemas.Completion, reply_schemas.CompletionChunk)
+    add_post("/v1/completions", completions, text, reply, operation_id="complete", response_model=None)
+    add_post("/v1/chat/completions/render", render_chat, chat, {})
+    add_post("/v1/completions/render", render_completion, text, {})
+    add_post("/v1/responses", responses, "ResponsesRequest", _events())
+    add_post("/v1/messages", messages, "MessagesRequest", _events())
+    add_post("/v1/messages/count_tokens", count_tokens, "MessagesRequest", {})
+    add_post("/tokenize", tokenize, schemas.TokenizeRequest, {})
+    add_post("/detokenize", detokenize, schemas.DetokenizeRequest, {})
     add("/reset_calibration", reset_calibration, methods=["POST"], responses=_errors(*key, 403, 503))
     add("/v1/models", list_models, responses=_errors(*key, 503))  # 503 while the model loads
     add("/v1/models/{model_id:path}", retrieve_model, responses=_errors(*key, 404, 503))
     for path in ("/health", "/ping"):
         add(path, health, responses=_errors(503))
     add("/live", live)
-    string = {"schema": {"type": "string"}}
-    html: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": string}}}
-    add("/", page, response_class=HTMLResponse, responses=html | _errors(503))
+    html = _text("text/html", "The page.") | _errors(503)
+    add("/", page, response_class=HTMLResponse, responses=html)
     add("/version", show_version, responses=_errors(503))
-    exposition: dict[int | str, dict[str, Any]] = {
-        200: {"description": "Metrics in Prometheus' text format.", "content": {"text/plain": string}}
-    }
-    errors = _errors(*(key if config.metrics_auth else []), 503)
-    add("/metrics", metrics, response_class=Response, responses=exposition | errors)
+    exposition = _text("text/plain", "Metrics in Prometheus' text format.")
+    exposition |= _errors(*(key if config.metrics_auth else []), 503)
+    add("/metrics", metrics, response_class=Response, responses=exposition)
     return router

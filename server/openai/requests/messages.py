@@ -11,7 +11,7 @@ from server.http.errors import invalid
 from server.openai.replies.endpoints import MISTRAL_ID_LENGTH
 from server.openai.requests import schemas
 
-# The prompt with which Hermes models are trained, and Qwen's templates by it. Calls have the format `hermes`.
+# The prompt that Hermes models are trained with and Qwen's templates use. Calls have the format `hermes`.
 _TOOLS = """You may call one or more functions to assist with the user query. You are provided with function \
 signatures within <tools></tools> tags:
 <tools>

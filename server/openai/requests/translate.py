@@ -127,10 +127,11 @@ class Translator(RequestTranslator, Generic[RequestT]):
         describes_tools: bool = False,
         thinks: bool = False,
     ) -> None:
-        """`priorities`: whether requests may have some; `literal`: whether markers that a chat spells are text;
+        """Take the names of the served model, and the most choices of a request.
 
-        `tool_format` is the format of this model's tool calls, or "" to leave calls in the text.
-        `describes_tools`: the chat template does not describe them, so the server does.
+        `priorities`: requests may have a priority. `literal`: markers that a chat spells are text. `tool_format` is the
+        format of this model's tool calls, or "" to leave calls in the text. `describes_tools`: the chat template does
+        not describe tools, so the server does.
         """
         self._info = info
         self._defaults = dict(info.sampling_defaults)
