@@ -28,10 +28,10 @@ class MessageWriter(EventWriter):
 
     keep_alive = event_frame("ping", {"type": "ping"})
 
-    def __init__(self, model: str, *, shows_thinking: bool = True) -> None:
-        """`shows_thinking`: whether blocks of thinking have their text."""
+    def __init__(self, model: str, *, shows_thinking: bool = True, fills_context: bool = False) -> None:
+        """`shows_thinking`: blocks of thinking have their text. `fills_context`: the limit is that of the context."""
         self.id = f"msg_{uuid.uuid4().hex}"
-        self._model, self._shows_thinking = model, shows_thinking
+        self._model, self._shows_thinking, self._fills_context = model, shows_thinking, fills_context
         self._content: list[Body] = []
         self._open: Body | None = None  # the last block, until it is complete
         self._call: int | None = None  # number of the open call
@@ -52,6 +52,8 @@ class MessageWriter(EventWriter):
         elif piece.finish_reason is not None:
             stopped = piece.finish_reason == "stop" and piece.stop_string is not None
             self._stop_reason = "stop_sequence" if stopped else _STOP_REASONS.get(piece.finish_reason, "end_turn")
+            if piece.finish_reason == "length" and self._fills_context:
+                self._stop_reason = "model_context_window_exceeded"
             self._stop_sequence = piece.stop_string if stopped else None
         else:
             yield from self._continue(piece)

@@ -49,6 +49,8 @@ _IGNORED = {
     "diagnostics": "adds figures about the cache to the reply",
     **dict.fromkeys(("inference_geo", "speed"), "all requests run here, at the same speed"),
     **dict.fromkeys(("user_profile_id", "workspace_id"), "a label for the client's records"),
+    **dict.fromkeys(("billing_policy", "fallback_credit_token"), "nothing is billed"),
+    "fallbacks": "no model declines here",
 }
 
 
@@ -59,11 +61,15 @@ def _clears_thinking(body: Mapping[str, Any]) -> bool:
 
 
 _REFUSED: dict[str, Defaults] = {
-    "container": NO_VALUE,
+    **dict.fromkeys(("container", "thread", "compaction"), NO_VALUE),
     "context_management": _clears_thinking,
     "mcp_servers": ([],),
 }
-_REFUSED_INSIDE: Inside = {"tools[]": {"allowed_callers": called_directly}}
+_REFUSED_INSIDE: Inside = {
+    "tools[]": {"allowed_callers": called_directly},
+    "messages[]": {"clear_at": ("never",), "output_config": NO_VALUE},
+    "output_config": {"task_budget": NO_VALUE},
+}
 _NAMES = {
     "thinking_token_budget": "thinking.budget_tokens",
     "stop": "stop_sequences",
@@ -79,6 +85,7 @@ _BILLING = "x-anthropic-billing-header:"
 
 class MessagesTranslator(AdaptedTranslator):
     prompt_param = "messages"
+    parameters = "input_schema"
     names = _NAMES
     known = _KNOWN
     described = _DESCRIBED
@@ -89,10 +96,8 @@ class MessagesTranslator(AdaptedTranslator):
     refused = _REFUSED
     refused_inside = _REFUSED_INSIDE
 
-    def count_tokens(self, raw: bytes) -> Body:
-        """Return the number of tokens of a request's prompt. Raises APIError, RequestError."""
-        body = read_object(raw) | {"max_tokens": 1, "stream": False}
-        return {"input_tokens": self._chat.count_tokens(self.chat_request(body))}
+    def count_tokens(self, raw: bytes) -> int:
+        return super().count_tokens(json.dumps(read_object(raw) | {"max_tokens": 1, "stream": False}).encode())
 
     def to_chat(self, body: Body) -> Body:
         if "max_tokens" not in body:
@@ -116,7 +121,9 @@ class MessagesTranslator(AdaptedTranslator):
             chat["response_format"] = {"type": "json_schema", "json_schema": schema}
         if "thinking" in body:
             thinking = an_object(body, "thinking", "")
-            thinks = thinking.get("type") != "disabled"
+            if thinking.get("type") not in ("enabled", "adaptive", "disabled"):
+                raise invalid("'thinking.type' must be 'enabled', 'adaptive' or 'disabled'.", "thinking.type")
+            thinks = thinking["type"] != "disabled"
             if self._chat.limits_thoughts:
                 chat["thinking_token_budget"] = thinking.get("budget_tokens")
             chat["chat_template_kwargs"] = {"enable_thinking": thinks} | an_object(body, "chat_template_kwargs", "")
@@ -129,7 +136,11 @@ class MessagesTranslator(AdaptedTranslator):
 
     def writer(self, body: Body, parsed: ParsedRequest) -> MessageWriter:
         omitted = an_object(body, "thinking", "").get("display") == "omitted"
-        return MessageWriter(parsed.model, shows_thinking=not omitted)
+        limit = parsed.sampling.max_tokens
+        fills = limit is not None and len(parsed.prompts[0]) + limit == self._chat.max_model_len
+        return MessageWriter(
+            parsed.model, shows_thinking=not omitted, fills_context=fills and limit != body["max_tokens"]
+        )
 
 
 def _messages(body: Body) -> list[Body]:
@@ -139,7 +150,7 @@ def _messages(body: Body) -> list[Body]:
         if isinstance(system, list):
             texts = [part_text(block, _TEXT_BLOCKS, f"system[{i}]") for i, block in enumerate(system)]
             system = "\n\n".join(text for text in texts if not text.startswith(_BILLING))
-        if system:
+        if system != "":
             talk.say("system", string({"system": system}, "system", ""))
     if not objects(body, "messages", ""):
         raise invalid("'messages' must have at least one message.", "messages")
@@ -148,6 +159,8 @@ def _messages(body: Body) -> list[Body]:
         role, content = message.get("role"), message.get("content")
         if role not in ("user", "assistant", "system"):
             raise invalid(f"'{param}.role' must be 'user' or 'assistant'.", f"{param}.role")
+        if content is None:
+            raise invalid(f"Missing required parameter: '{param}.content'.", f"{param}.content")
         if isinstance(content, str):
             talk.say(role, content)
         else:
@@ -173,7 +186,9 @@ def _add(talk: Conversation, role: str, blocks: Any, param: str) -> None:
             talk.reason(string(block, "thinking", name))
         elif kind != "redacted_thinking":
             texts.append(_TEXT | {"text": part_text(block, _TEXT_BLOCKS, name)})
-    if texts or not blocks:
+    if role == "assistant" and texts:  # parts of one answer
+        talk.say(role, "".join(block["text"] for block in texts))
+    elif texts or not blocks:
         talk.say(role, texts or "")
     for call in calls:
         talk.call(*call)
@@ -182,7 +197,7 @@ def _add(talk: Conversation, role: str, blocks: Any, param: str) -> None:
 def _tool(tool: Body, param: str) -> Body:
     """Return a tool in the format of chat completions. Raises APIError."""
     if (kind := tool.get("type") or "custom") != "custom":
-        raise invalid(f"'{param}.type' is {kind!r:.80}, but only tools of the client are supported.", f"{param}.type")
+        raise invalid(f"'{param}.type' is {kind!r:.80}, but only custom tools are supported.", f"{param}.type")
     function = {"name": string(tool, "name", param), "parameters": an_object(tool, "input_schema", param)}
     if tool.get("description") is not None:
         function["description"] = string(tool, "description", param)

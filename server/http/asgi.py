@@ -21,7 +21,8 @@ access_log = logging.getLogger("knapserve.access")
 
 _GENERATION_PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
 
-_AZURE = re.compile(r"^/openai/(?:v1|deployments/[^/]+)/")
+# What Azure's clients put before the names of endpoints. A deployment's name may have slashes.
+_AZURE = re.compile(r"^/openai/(?:v1/|deployments/.+?/(?=chat/completions|completions)|(?=models|responses))")
 VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
 
 
@@ -121,7 +122,8 @@ class RequestIdMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["x-request-id"] = request_id
+                for name in ("x-request-id", *(("request-id",) if scope["path"].startswith("/v1/messages") else ())):
+                    MutableHeaders(scope=message)[name] = request_id  # Anthropic's SDKs read the second one
             elif method == "HEAD":
                 message = {**message, "body": b""}
             await send(message)

@@ -66,6 +66,19 @@ class APIError(Exception):
         body = anthropic_body(self) if anthropic else self.body()
         return JSONResponse(body, status_code=self.status, headers=self.headers)
 
+    def renamed(self, old: str, new: str) -> "APIError":
+        """Return this error with another name of the field that `param` begins with, in its message too."""
+        if old == new or self.param is None:
+            return self
+        return APIError(
+            self.status,
+            self.message.replace(f"'{old}", f"'{new}"),
+            type=self.type,
+            param=new + self.param.removeprefix(old),
+            code=self.code,
+            headers=self.headers,
+        )
+
     @property
     def facts(self) -> dict[str, str]:
         """Fields for the access log. Of `param`, only the name of our field: the rest of the path is the client's."""
@@ -82,21 +95,29 @@ _ANTHROPIC_TYPES = {
     405: "invalid_request_error",
     408: "invalid_request_error",
     413: "request_too_large",
+    415: "invalid_request_error",
     429: "rate_limit_error",
     503: "overloaded_error",
 }
 
 
-_LENGTHS = re.compile(r"length is (?P<limit>\d+) tokens\D*(?P<requested>\d+)")
+_LENGTHS = re.compile(r"length is (?P<limit>\d+) tokens.*you requested (?P<requested>\d+)")
+_TOO_LONG = re.compile(r"length is (?P<limit>\d+) tokens")
+# Field → the code by which Anthropic's SDK knows that it must do without it.
+_UNSUPPORTED = {"thread": "thread_unsupported_request"}
 
 
 def anthropic_body(error: APIError) -> dict[str, object]:
     """Return the JSON object of an error in Anthropic's format."""
-    kind, message = _ANTHROPIC_TYPES.get(error.status, "api_error"), error.message
-    if error.code == "context_length_exceeded" and (found := _LENGTHS.search(message)):
+    details: dict[str, object] = {"type": _ANTHROPIC_TYPES.get(error.status, "api_error"), "message": error.message}
+    if error.code == "context_length_exceeded" and (limit := _TOO_LONG.search(error.message)):
         # Anthropic's words, by which Claude Code knows that it must shorten the conversation.
-        message = f"prompt is too long: {found['requested']} tokens > {found['limit']} maximum"
-    return {"type": "error", "error": {"type": kind, "message": message}, "request_id": REQUEST_ID.get()}
+        lengths = _LENGTHS.search(error.message)
+        requested = lengths["requested"] if lengths else int(limit["limit"]) + 1  # at least
+        details["message"] = f"prompt is too long: {requested} tokens > {limit['limit']} maximum"
+    if error.param in _UNSUPPORTED:
+        details["details"] = {"error_code": _UNSUPPORTED[error.param], "unsupported": [error.param]}
+    return {"type": "error", "error": details, "request_id": REQUEST_ID.get()}
 
 
 def _truncate(text: str, limit: int) -> str:

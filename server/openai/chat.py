@@ -24,6 +24,7 @@ ChatRequest = schemas.ChatCompletionRequest | schemas.TokenizeRequest
 class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
     request_type = schemas.ChatCompletionRequest
     endpoint = CHAT
+    unlimited = ("max_tokens", "max_completion_tokens")
     adds_special_tokens = False
 
     def _encode_prompts(self, request: schemas.ChatCompletionRequest) -> EncodedPrompts:
@@ -124,9 +125,10 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         if self._tool_format == "mistral":
             shorten_ids(template)
         self.check_characters(sum(len(message["content"]) for message in template))
-        if request.continue_final_message and template[-1]["role"] != "assistant":
+        last = template[-1]
+        if request.continue_final_message and (last["role"] != "assistant" or last.get("tool_calls")):
             raise invalid(
-                "'continue_final_message' requires an assistant message at the end of 'messages'.",
+                "'continue_final_message' requires an assistant message without tool calls at the end of 'messages'.",
                 "continue_final_message",
             )
         if not self._describes_tools:

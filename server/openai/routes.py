@@ -162,7 +162,12 @@ async def messages(request: Request) -> Response:
 
 
 async def count_tokens(request: Request) -> Response:
-    return JSONResponse(await _parse_body(request, _services(request).messages.count_tokens))
+    translator = _services(request).messages
+    try:
+        count = await _parse_body(request, translator.count_tokens)
+    except (APIError, KnapServeError) as error:
+        raise translator.renamed(as_api_error(error, translator.prompt_param)) from None
+    return JSONResponse({"input_tokens": count})
 
 
 async def render_chat(request: Request) -> reply_schemas.Rendered:

@@ -163,7 +163,13 @@ def test_rendering_step_by_step_or_at_once_is_the_same(visitor: Visitor) -> None
           };
           return [write(1), write(7), write(Infinity)];
         })""",
-        [MARKDOWN, HOSTILE, *REFERENCES, "1. a\n\n   b\n\n2. c\n", "~~~\n```\n\n~~~\n\n    indented\n\ntext\n====\n\n***\n"],
+        [
+            MARKDOWN,
+            HOSTILE,
+            *REFERENCES,
+            "1. a\n\n   b\n\n2. c\n",
+            "~~~\n```\n\n~~~\n\n    indented\n\ntext\n====\n\n***\n",
+        ],
     )
     for one, seven, whole in rendered:
         assert one == seven == whole

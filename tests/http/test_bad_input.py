@@ -103,7 +103,7 @@ def deep(levels: int) -> dict[str, Any]:
 
 GO_ON = {"continue_final_message": True, "messages": [{"role": "assistant", "content": "x"}]}
 COMMON = [
-    ({"max_tokens": -1}, "max_tokens"),
+    ({"max_tokens": -2}, "max_tokens"),
     ({"max_tokens": "5"}, "max_tokens"),
     ({"max_tokens": True}, "max_tokens"),
     ({"max_tokens": 1.5}, "max_tokens"),
@@ -111,7 +111,7 @@ COMMON = [
     ({"temperature": 2.1}, "temperature"),
     ({"temperature": True}, "temperature"),
     ({"temperature": "1"}, "temperature"),
-    ({"top_p": 0}, "top_p"),
+    ({"top_p": -0.01}, "top_p"),
     ({"top_p": 1.01}, "top_p"),
     ({"top_k": -2}, "top_k"),
     ({"top_k": 1.5}, "top_k"),

@@ -232,6 +232,7 @@ def test_the_error_of_an_unknown_path_suggests_a_known_one(path: str, meant: str
     [
         *(f"{CHAT_PATH}/", "/v1//chat/completions//"),
         *("/openai/deployments/gpt/chat/completions?api-version=2024-10-21", "/openai/v1/chat/completions/"),
+        "/openai/deployments/org%2Fgpt/chat/completions",
     ],
 )
 def test_other_spellings_of_a_path_are_the_same_path(path: str) -> None:
@@ -239,6 +240,47 @@ def test_other_spellings_of_a_path_are_the_same_path(path: str) -> None:
     assert ask(engine, "POST", path, json=CHAT).status_code == 200
     assert ask(engine, "POST", path, json=CHAT, config=config).status_code == 401, "keys are checked too"
     assert ask(engine, "POST", path, json=CHAT, config=config, headers={"api-key": "secret"}).status_code == 200
+
+
+def test_azures_clients_list_models_and_ask_for_responses() -> None:
+    assert ask(FakeEngine(), "GET", "/openai/models?api-version=2024-10-21").status_code == 200
+    assert ask(FakeEngine(), "POST", "/openai/responses", json={"input": "Hi"}).status_code == 200
+
+
+def test_a_byte_order_mark_is_skipped() -> None:
+    body = b"\xef\xbb\xbf" + json.dumps(CHAT).encode()
+    headers = {"content-type": "application/json"}
+    assert ask(FakeEngine(), "POST", CHAT_PATH, content=body, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
+def test_minus_one_is_no_limit_of_a_chat(field: str) -> None:
+    limits = []
+    for change in ({}, {field: -1}):
+        engine = FakeEngine()
+        assert ask(engine, "POST", CHAT_PATH, json=CHAT | change).status_code == 200
+        limits.append(engine.submitted[0].sampling.max_tokens)
+    assert limits[0] == limits[1]
+
+
+def test_defaults_that_clients_dump_are_no_errors() -> None:
+    dumped = {
+        "stream_options": {"include_usage": False},
+        "response_format": {"type": "text", "json_schema": None, "schema": None},
+        "structured_outputs": {
+            "regex": "[ab]",
+            "json": None,
+            "disable_any_whitespace": True,
+            "disable_fallback": False,
+            "disable_additional_properties": False,
+            "whitespace_pattern": None,
+        },
+    }
+    assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | dumped).status_code == 200
+    for name, value in (("whitespace_pattern", " "), ("disable_additional_properties", True)):
+        forms = dumped["structured_outputs"] | {name: value}
+        reply = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT | {"structured_outputs": forms})
+        assert (reply.status_code, name in reply.json()["error"]["message"]) == (400, True)
 
 
 def test_prompts_can_be_rendered_without_an_answer() -> None:

@@ -111,3 +111,21 @@ def test_a_result_may_be_nothing(role: str) -> None:
     asked, found = told({"role": "assistant", "content": None, "tool_calls": [call]}, result)
     assert asked["tool_calls"][0]["function"]["arguments"] == {}
     assert found["content"] == ""
+
+
+def test_results_are_in_the_order_of_their_calls() -> None:
+    calls = [{"id": id, "type": "function", "function": {"name": "f", "arguments": "  "}} for id in ("c1", "c2")]
+    results = [{"role": "tool", "tool_call_id": id, "content": id} for id in ("c2", "c1")]
+    asked, *found = told({"role": "assistant", "content": None, "tool_calls": calls}, *results)
+    assert [result["content"] for result in found] == ["c1", "c2"]
+    assert asked["tool_calls"][0]["function"]["arguments"] == {}
+    *_, last = told({"role": "assistant", "content": None, "tool_calls": calls[:1]}, *results)
+    assert last["content"] == "c1", "ids that no call has leave the order as it is"
+
+
+def test_calls_cannot_be_continued() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [*CHAT["messages"], {"role": "assistant", "content": "a", "tool_calls": [call]}]
+    body = CHAT | {"messages": messages, "continue_final_message": True}
+    reply = ask(RecordingEngine(), "POST", CHAT_PATH, json=body)
+    assert (reply.status_code, reply.json()["error"]["param"]) == (400, "continue_final_message")

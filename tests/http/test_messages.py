@@ -155,6 +155,25 @@ def test_every_part_of_a_result_is_told(part: dict[str, Any], told: str) -> None
     assert found["content"] == f"a\n{told}"
 
 
+def test_a_thread_is_refused_as_the_sdk_expects() -> None:
+    reply = ask(TalkingEngine(), "POST", PATH, json=HI | {"thread": {"type": "create"}})
+    error = reply.json()["error"]
+    assert (reply.status_code, error["details"]["error_code"]) == (400, "thread_unsupported_request")
+
+
+def test_a_limit_lowered_to_the_context_has_its_own_reason() -> None:
+    answer = TalkingEngine("a" * 20_000)
+    assert reply_to(answer, HI | {"max_tokens": 9000})["stop_reason"] == "model_context_window_exceeded"
+    assert reply_to(TalkingEngine("a" * 20_000), HI | {"max_tokens": 3})["stop_reason"] == "max_tokens"
+
+
+def test_blocks_of_an_answer_are_one_text() -> None:
+    engine = RecordingEngine()
+    blocks = [{"type": "text", "text": "[1, "}, {"type": "text", "text": "2, "}]
+    reply_to(engine, HI | {"messages": [*HI["messages"], {"role": "assistant", "content": blocks}]})
+    assert engine.tokenizer.rendered[-1]["messages"][-1]["content"] == "[1, 2, "
+
+
 def test_thinking_may_be_omitted() -> None:
     thinking = {"type": "enabled", "budget_tokens": 1024, "display": "omitted"}
     engine = TalkingEngine(ANSWERS["reasoning"][0])
@@ -284,6 +303,19 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "servers": ({"mcp_servers": [{"url": "x"}]}, "mcp_servers"),
     "a format": ({"output_config": {"format": {"type": "xml"}}}, "output_config.format"),
+    "no content": ({"messages": [{"role": "user"}]}, "messages[0].content"),
+    "contents of a wrong type": ({"messages": [{"role": "user", "content": [5]}]}, "messages[0].content"),
+    "a system of a wrong type": ({"system": 0}, "system"),
+    "a kind of thinking": ({"thinking": {"type": "much"}}, "thinking.type"),
+    "the name of a tool": ({"tools": [WEATHER | {"name": "a b"}]}, "tools[0].name"),
+    "a schema": (
+        {"tools": [WEATHER | {"input_schema": {"type": "array"}}], "tool_choice": {"type": "any"}},
+        "tools[0].input_schema",
+    ),
+    "a budget of a task": (
+        {"output_config": {"task_budget": {"type": "tokens", "total": 5}}},
+        "output_config.task_budget",
+    ),
     "a temperature": ({"temperature": 3}, "temperature"),
     "a format of an answer that has begun": (
         {
@@ -299,10 +331,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_is_not_supported_is_refused_by_name(change: dict[str, Any], param: str) -> None:
     engine = TalkingEngine()
     reply = ask(engine, "POST", PATH, json=HI | change)
-    assert reply.status_code == 400
+    assert reply.status_code == 400, reply.text
+    assert reply.headers["request-id"] == reply.headers["x-request-id"]
     error = reply.json()
     assert (error["type"], error["error"]["type"]) == ("error", "invalid_request_error")
-    assert f"'{param}" in error["error"]["message"] or param in ("tools[0].type", "output_config.format")
+    assert f"'{param}" in error["error"]["message"] or param in (
+        *("tools[0].type", "output_config.format", "tools[0].input_schema"),
+    )
     assert error["request_id"] == reply.headers["x-request-id"]
     assert not engine.submitted
 

@@ -148,6 +148,13 @@ def test_a_format_is_a_grammar() -> None:
     assert '"properties"' in str(engine.submitted[0].sampling.grammar)
 
 
+def test_a_stop_within_a_call_leaves_it_incomplete() -> None:
+    engine = RecordingEngine(pieces('<tool_call>\n{"name": "weather", "arguments": {"city": "'))
+    engine.stop_string = "Bern"
+    (item,) = reply_to(engine, {"input": "Hi", "tools": [WEATHER], "tool_choice": "required", "stop": "Bern"})["output"]
+    assert (item["type"], item["status"]) == ("function_call", "incomplete")
+
+
 def test_log_probabilities_accompany_the_text() -> None:
     body = {"input": "Hi", "include": ["message.output_text.logprobs"], "top_logprobs": 1}
     (item,) = reply_to(TalkingEngine("Hallo"), body)["output"]
@@ -335,6 +342,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "tool_choice.type",
     ),
     "a name": ({"tools": [WEATHER | {"name": 5}]}, "tools[0].name"),
+    "the name of a tool": (
+        {"tools": [{"type": "web_search"}, {"type": "namespace", "name": "n", "tools": [WEATHER | {"name": "a b"}]}]},
+        "tools[1].tools[0].name",
+    ),
+    "the schema of a tool": (
+        {"tools": [{"type": "web_search"}, WEATHER | {"parameters": {"type": "array"}}], "tool_choice": "required"},
+        "tools[1].parameters",
+    ),
+    "a schema of any object": ({"text": {"format": {"type": "json_object", "schema": {}}}}, "text.format.schema"),
+    "a schema of a text": ({"text": {"format": {"type": "text", "schema": {}}}}, "text.format.schema"),
+    "a count": ({"max_tool_calls": "x"}, "max_tool_calls"),
+    "many log-probabilities": ({"top_logprobs": 50}, "top_logprobs"),
     "an unknown tool": ({"tools": [WEATHER], "tool_choice": {"type": "function", "name": "x"}}, "tool_choice"),
     "a limit": ({"max_output_tokens": 0}, "max_output_tokens"),
     "no schema": ({"text": {"format": {"type": "json_schema", "name": "a"}}}, "text.format.schema"),

@@ -25,6 +25,8 @@ from server.openai.requests.translate import ParsedRequest, RequestTranslator
 
 Body = dict[str, Any]
 
+_TOOL = re.compile(r"tools\[(?P<index>\d+)\]\.function\.(?P<field>.+)")
+
 # Fields of chat completions that every API here takes too, under the same name.
 SHARED = (
     *("model", "stream", "temperature", "top_p", "top_k", "min_p", "seed"),
@@ -45,6 +47,7 @@ class AdaptedTranslator(RequestTranslator):
     required: Iterable[str]
     chat_type: type[ChatCompletionRequest] = AdaptedChatRequest
     usage = Usage.AT_END  # which chunks of a stream have it
+    parameters: str  # field of a tool with the schema of its arguments
     refused: Mapping[str, Defaults]
     refused_inside: Inside
 
@@ -54,9 +57,21 @@ class AdaptedTranslator(RequestTranslator):
 
     def parse(self, raw: bytes) -> ParsedRequest:
         body = read_object(raw)
-        parsed = self._chat.parse_request(self.chat_request(body))
+        try:
+            parsed = self._chat.parse_request(self.chat_request(body))
+        except APIError as error:
+            raise self._located(error, body) from None
         writer = self.writer(body, parsed)
-        return replace(parsed, id=writer.id, usage=self.usage, writer=writer)
+        sampling = replace(parsed.sampling, grammar_param=self._tool_param(parsed.sampling.grammar_param, body))
+        return replace(parsed, id=writer.id, usage=self.usage, sampling=sampling, writer=writer)
+
+    def count_tokens(self, raw: bytes) -> int:
+        """Return the number of tokens of a request's prompt. Raises APIError, RequestError."""
+        body = read_object(raw)
+        try:
+            return self._chat.count_tokens(self.chat_request(body))
+        except APIError as error:
+            raise self._located(error, body) from None
 
     def chat_request(self, body: Body) -> ChatCompletionRequest:
         """Return the chat request that a body stands for. Raises APIError."""
@@ -64,6 +79,24 @@ class AdaptedTranslator(RequestTranslator):
         chat = {name: body[name] for name in SHARED if name in body} | self.to_chat(body)
         self._chat.accept_whole_numbers(chat)
         return validate(self.chat_type, chat)
+
+    def _located(self, error: APIError, body: Body) -> APIError:
+        """Return an error with this API's path of the invalid tool, in its message too."""
+        param = error.param or ""
+        return error.renamed(param, self._tool_param(param, body))
+
+    def _tool_param(self, param: str, body: Body) -> str:
+        """Return this API's path of a part of a tool."""
+        found = _TOOL.match(param)
+        if found is None:
+            return param
+        field = found["field"].removeprefix("parameters")
+        own = found["field"] if field == found["field"] else self.parameters + field
+        return f"{self.tool_paths(body)[int(found['index'])]}.{own}"
+
+    def tool_paths(self, body: Body) -> Sequence[str]:
+        """Return the paths of the tools in a body that are tools of the chat request, in their order."""
+        return [f"tools[{index}]" for index in range(len(objects(body, "tools", "")))]
 
     @classmethod
     def parameter_check(cls) -> ParameterCheck:
@@ -92,14 +125,7 @@ class AdaptedTranslator(RequestTranslator):
         name = next((name for name in self.names if _is_within(error.param, name)), None)
         if name is None or error.param is None or isinstance(error, UnsupportedFieldError):
             return error
-        return APIError(
-            error.status,
-            error.message.replace(f"'{name}", f"'{self.names[name]}"),
-            type=error.type,
-            param=self.names[name] + error.param.removeprefix(name),
-            code=error.code,
-            headers=error.headers,
-        )
+        return error.renamed(name, self.names[name])
 
 
 def _fields_of_chats() -> dict[str, Defaults]:

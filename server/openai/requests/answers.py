@@ -17,6 +17,7 @@ from server.openai.requests.schemas import GenerationRequest
 from server.openai.requests.structured import MAX_SCHEMA_CHARACTERS, check_size, regular_expression
 from server.openai.requests.tags import structural_tag
 
+_SATISFIED = ("disable_any_whitespace", "disable_fallback")  # options of vLLM that hold here in any case
 _KINDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
 
 
@@ -63,12 +64,13 @@ def _asked(request: GenerationRequest) -> Iterator[tuple[str, str, Any]]:
     if format is not None and format.type == "structural_tag":
         yield "response_format", "structural_tag", format.model_dump(exclude_unset=True)
     for name, value in (request.structured_outputs or {}).items():
+        if value is None or value is False or name in _SATISFIED:
+            continue
         if name not in _KINDS:
             raise invalid(
                 f"'structured_outputs' may have {', '.join(_KINDS)}, but not {name!r:.80}.", "structured_outputs"
             )
-        if value is not None and value is not False:
-            yield f"structured_outputs.{name}", name, value
+        yield f"structured_outputs.{name}", name, value
     older = {
         "guided_json": ("json", request.guided_json),
         "guided_regex": ("regex", request.guided_regex),

@@ -8,13 +8,15 @@ from pydantic import ValidationError
 from server.http.errors import APIError, invalid
 from server.openai.requests.schemas import RequestModel
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 Model = TypeVar("Model", bound=RequestModel)
 
 
 def read_object(raw: bytes) -> dict[str, Any]:
     """Parse a body's JSON object and drop its null fields, which count as absent. Raises APIError."""
     try:
-        body = pydantic_core.from_json(raw, allow_inf_nan=False)
+        body = pydantic_core.from_json(raw.removeprefix(_BYTE_ORDER_MARK), allow_inf_nan=False)
     except ValueError as error:
         raise invalid(f"The body is not valid JSON: {error}") from None
     if not isinstance(body, dict):
@@ -50,8 +52,10 @@ def _from_validation(error: ValidationError, body: dict[str, Any], within: str) 
     details = error.errors(include_url=False, include_input=False)
     found = [(_path(detail["loc"], body, detail["type"] == "missing"), detail) for detail in details]
     path, detail = max(found, key=lambda item: (len(item[0]), not item[1]["type"].endswith("_type")))
+    if detail["type"].startswith("union_tag"):  # pydantic's errors about `type` are those of the object
+        path = [*path, "type"]
     param = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in [within, *path]).lstrip(".")
-    if detail["type"] == "missing":
+    if detail["type"] in ("missing", "union_tag_not_found"):
         return invalid(f"Missing required parameter: '{param}'.", param)
     if detail["type"] == "extra_forbidden":
         return invalid(f"Unknown parameter: '{param}'.", param)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import groupby
 from typing import Any
 
 import pydantic_core
@@ -47,7 +48,22 @@ def template_messages(messages: Sequence[schemas.Message]) -> list[dict[str, Any
         if message.role == "function":
             template |= {"role": "tool", "tool_call_id": function}
         converted.append(template)
-    return converted
+    return _ordered(converted)
+
+
+def _ordered(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put the results of calls in the order of the calls: not all templates show their ids."""
+    ordered: list[dict[str, Any]] = []
+    for is_result, run in groupby(messages, lambda message: message["role"] == "tool"):
+        if is_result and ordered:
+            ids = [call.get("id") for call in ordered[-1].get("tool_calls", ())]
+            results = [*run]
+            if all(result.get("tool_call_id") in ids for result in results):
+                results.sort(key=lambda result: ids.index(result.get("tool_call_id")))
+            ordered += results
+        else:
+            ordered += run
+    return ordered
 
 
 def _template_message(index: int, message: schemas.Message) -> dict[str, Any]:
@@ -90,7 +106,7 @@ def _template_calls(calls: object, param: str) -> list[dict[str, Any]]:
         arguments = function.get("arguments", "{}")
         if isinstance(arguments, str):
             with suppress(ValueError):  # the answer may have ended within them, and stays as it is
-                arguments = pydantic_core.from_json(arguments or "{}", allow_inf_nan=False)
+                arguments = pydantic_core.from_json(arguments.strip() or "{}", allow_inf_nan=False)
         arguments = {} if arguments is None else arguments
         converted.append(call | {"function": function | {"arguments": arguments}})
     return converted

@@ -14,7 +14,7 @@ MAX_STOP_CHARACTERS = 4096
 MAX_STOP_IDS = 128
 MAX_COUNT = 2**31 - 1
 MAX_BIASES = 1024
-MAX_ALLOWED_IDS = 2**18
+MAX_ALLOWED_IDS = 3 * 2**16  # bodies have at most 200,000 values by default
 MAX_BAD_WORDS = 128
 MAX_PROMPTS = 2048
 MAX_TOOLS = 128
@@ -130,7 +130,9 @@ class GenerationRequest(RequestModel):
     model: str = Field(default="", description="Name of a served model. Default: the first one.")
     max_tokens: int | None = Field(default=None, ge=1, le=MAX_COUNT)
     temperature: float | None = Field(default=None, ge=0, le=2, description="Default: the checkpoint's value, else 1.")
-    top_p: float | None = Field(default=None, gt=0, le=1, description="Default: the checkpoint's value, else 1.")
+    top_p: float | None = Field(
+        default=None, ge=0, le=1, description="0: the likeliest token. Default: the checkpoint's value, else 1."
+    )
     top_k: int | None = Field(
         default=None, ge=-1, le=MAX_COUNT, description="-1 or 0 disables it. Default: the checkpoint's value, else off."
     )
@@ -196,13 +198,16 @@ class RefusalPart(RequestModel):
     refusal: str
 
 
+Part = Annotated[TextPart | RefusalPart, Field(discriminator="type")]
+
+
 class Message(RequestModel):
     """A message. Further fields (name, tool_calls, tool_call_id, …) are passed to the chat template."""
 
     model_config = ConfigDict(extra="allow")
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | Annotated[list[TextPart | RefusalPart], Field(fail_fast=True)] | None = None
+    content: str | Annotated[list[Part], Field(fail_fast=True)] | None = None
 
 
 class PredictionContent(RequestModel):

@@ -112,6 +112,7 @@ class Translator(RequestTranslator, Generic[RequestT]):
 
     request_type: type[RequestT]
     endpoint: Endpoint
+    unlimited: Sequence[str] = ()  # fields of which -1 means no limit, as llama.cpp's clients write it
     adds_special_tokens: bool  # encoding adds tokens such as BOS; a chat template already contains them
 
     def __init__(
@@ -161,7 +162,8 @@ class Translator(RequestTranslator, Generic[RequestT]):
         if request.priority and not self._priorities:
             raise invalid("'priority' requires a server with --scheduling-policy priority.", "priority")
         info.check_policy(request.draft_policy)
-        if request.stream_options is not None and not request.stream:
+        options = request.stream_options or StreamOptions()
+        if options != StreamOptions() and not request.stream:
             raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
         encoded = self._encode_prompts(request)
         max_tokens = self._max_tokens(request)
@@ -182,7 +184,6 @@ class Translator(RequestTranslator, Generic[RequestT]):
                 f"'min_tokens' is {request.min_tokens}, but the answer can have at most {limit} tokens.", "min_tokens"
             )
         self._check_logprobs(encoded, request.n, sampling.max_tokens)
-        options = request.stream_options or StreamOptions()
         with_usage = options.include_usage
         id, model, created = (
             f"{self.endpoint.id_prefix}-{uuid.uuid4().hex}",
@@ -232,6 +233,10 @@ class Translator(RequestTranslator, Generic[RequestT]):
                 "Lower 'n' or 'max_tokens'.",
                 "logprobs",
             )
+
+    @property
+    def max_model_len(self) -> int:
+        return self._info.max_model_len
 
     def check_model(self, name: str) -> None:
         """Raise APIError if no served model has this name."""
@@ -303,9 +308,13 @@ class Translator(RequestTranslator, Generic[RequestT]):
 
     def _validate_body(self, raw: bytes) -> RequestT:
         body = read_object(raw)
-        if isinstance(options := body.get("stream_options"), dict):
-            body["stream_options"] = {name: value for name, value in options.items() if value is not None}
+        for name in ("stream_options", "response_format"):
+            if isinstance(value := body.get(name), dict):
+                body[name] = {key: inner for key, inner in value.items() if inner is not None}
         self.accept_whole_numbers(body)
+        for name in self.unlimited:
+            if body.get(name) == -1:
+                del body[name]
         if isinstance(biases := body.get("logit_bias"), dict) and len(biases) > MAX_BIASES:
             raise invalid(f"'logit_bias' must have at most {MAX_BIASES} entries.", "logit_bias")
         self._check(body)

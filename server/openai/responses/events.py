@@ -176,7 +176,8 @@ class ResponseWriter(EventWriter):
         if not self._output:
             yield from self._begin("message", None, None)
         status = "incomplete" if self._finish_reason == "length" else "completed"
-        yield from self._close(status)
+        unfinished = self._call is not None and self._finish_reason == "stop"  # a stop string within a call
+        yield from self._close("incomplete" if unfinished else status)
         yield self._event(f"response.{status}", response=self.reply())
 
     def _item_event(self, name: str, /, **fields: Any) -> Event:

@@ -49,7 +49,7 @@ _IGNORED = {
 }
 _REFUSED: dict[str, Defaults] = {
     **dict.fromkeys(("previous_response_id", "conversation", "prompt", "context_management", "moderation"), NO_VALUE),
-    **dict.fromkeys(("previous_response", "previous_input_messages"), NO_VALUE),
+    **dict.fromkeys(("previous_response", "previous_input_messages", "multi_agent"), NO_VALUE),
     "enable_response_messages": (False,),
     "background": (False,),
     "truncation": ("disabled",),
@@ -62,7 +62,9 @@ _REFUSED_INSIDE: Inside = {
     "tools[]": _REFUSED_OF_TOOLS,
     "tools[].tools[]": _REFUSED_OF_TOOLS,
 }
-_ECHOED = ("instructions", "max_output_tokens", "max_tool_calls", "prompt_cache_key", "safety_identifier", "user")
+# Fields that a response repeats.
+_TEXTS = ("instructions", "prompt_cache_key", "safety_identifier", "user")
+_COUNTS = ("max_output_tokens", "max_tool_calls", "top_logprobs")
 _ROLES = ("user", "assistant", "system", "developer")
 _DOT = "."  # between a namespace and a name
 # Tools that run on OpenAI's servers. Codex offers its models some, whatever their provider.
@@ -90,6 +92,7 @@ _NAMES = {
 
 class ResponsesTranslator(AdaptedTranslator):
     prompt_param = "input"
+    parameters = "parameters"
     names = _NAMES
     known = _KNOWN
     described = _DESCRIBED
@@ -99,6 +102,11 @@ class ResponsesTranslator(AdaptedTranslator):
     refused_inside = _REFUSED_INSIDE
 
     def to_chat(self, body: Body) -> Body:
+        for name in _COUNTS:
+            if not isinstance(body.get(name, 0), int):
+                raise invalid(f"'{name}' must be a whole number.", name)
+        if not 0 <= body.get("top_logprobs", 0) <= MAX_TOP_LOGPROBS:
+            raise invalid(f"'top_logprobs' must be between 0 and {MAX_TOP_LOGPROBS}.", "top_logprobs")
         text = without_nulls(an_object(body, "text", ""))
         reasoning = without_nulls(an_object(body, "reasoning", ""))
         include = body.get("include", [])
@@ -115,8 +123,11 @@ class ResponsesTranslator(AdaptedTranslator):
         }
         if _LOGPROBS in include:
             chat |= {"logprobs": True, "top_logprobs": body.get("top_logprobs", 0)}
-        if (format := without_nulls(an_object(text, "format", "text"))) and format.get("type") != "text":
+        if (format := without_nulls(an_object(text, "format", "text"))) and format != {"type": "text"}:
             schema = {name: value for name, value in format.items() if name != "type"}
+            if schema and format.get("type") != "json_schema":
+                param = f"text.format.{next(iter(schema))}"
+                raise invalid(f"'{param}' needs the type 'json_schema'.", param)
             chat["response_format"] = {"type": format.get("type"), "json_schema": schema or None}
         choice = body.get("tool_choice")
         tools = _tools(body)
@@ -124,10 +135,14 @@ class ResponsesTranslator(AdaptedTranslator):
         chat["tool_choice"] = _choice(choice, [*tools]) if isinstance(choice, dict) else choice
         return {name: value for name, value in chat.items() if value is not None}
 
+    def tool_paths(self, body: Body) -> Sequence[str]:
+        return [path for _, _, path in _tools(body).values()]
+
     def writer(self, body: Body, parsed: ParsedRequest) -> ResponseWriter:
         text, reasoning = an_object(body, "text", ""), an_object(body, "reasoning", "")
         return ResponseWriter(
-            {name: body.get(name) for name in _ECHOED}
+            {name: body[name] if isinstance(body.get(name), str) else None for name in _TEXTS}
+            | {name: body.get(name) for name in _COUNTS}
             | {
                 "created_at": parsed.created,
                 "model": parsed.model,
@@ -169,7 +184,8 @@ def _add(talk: Conversation, item: Body, param: str) -> None:
             raise invalid(f"'{param}.role' must be one of {', '.join(_ROLES)}.", f"{param}.role")
         if isinstance(content, list):
             parts = [part_text(part, _TEXT_PARTS, f"{param}.content[{i}]") for i, part in enumerate(content)]
-            talk.say(role, [{"type": "text", "text": text} for text in parts] or "")
+            texts = [{"type": "text", "text": text} for text in parts]
+            talk.say(role, "".join(parts) if role == "assistant" else texts or "")  # an answer's parts are one text
         else:
             talk.say(role, string(item, "content", param))
     elif kind == "reasoning":
@@ -182,7 +198,11 @@ def _add(talk: Conversation, item: Body, param: str) -> None:
         told = [told] if isinstance(told, dict) else told
         talk.result(string(item, "call_id", param, kind), result_text(told, _TEXT_PARTS, f"{param}.output"))
     elif kind not in (*_TOOL_LISTS, "mcp_list_tools"):  # which lists tools that run on OpenAI's servers
-        reason = "nothing is stored" if kind == "item_reference" else "this model reads text and calls only"
+        reason = (
+            "nothing is stored, so send the item itself ('store': false)"
+            if kind == "item_reference"
+            else "this model reads text and calls only"
+        )
         raise invalid(f"Items of type {kind!r:.80} are not supported: {reason}.", f"{param}.type")
 
 
