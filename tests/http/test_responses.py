@@ -164,6 +164,16 @@ def test_log_probabilities_accompany_the_text() -> None:
     assert [entry for event in pieces for entry in event["logprobs"]] == item["content"][0]["logprobs"]
 
 
+@pytest.mark.parametrize("answer", ["reasoning", "text and calls"])
+def test_log_probabilities_are_those_of_the_text_alone(answer: str) -> None:
+    body = {"input": "Hi", "include": ["message.output_text.logprobs"], "tools": [WEATHER], "max_output_tokens": 400}
+    engine = TalkingEngine(ANSWERS[answer][0])
+    (part,) = [item["content"][0] for item in reply_to(engine, body)["output"] if item["type"] == "message"]
+    said = "".join(entry["token"] for entry in part["logprobs"])
+    assert (said, part["text"] in said) == (said.strip(), True)
+    assert len(said) < len(part["text"]) + 3, "a token may have more than the text"
+
+
 def test_allowed_tools_leave_the_others_out() -> None:
     other = WEATHER | {"name": "other"}
     engine = TalkingEngine()

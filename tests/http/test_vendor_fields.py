@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import pytest
 from anthropic.types import message_create_params
+from anthropic.types.beta import message_create_params as beta_create_params
 from openai.types import completion_create_params
 from openai.types.chat import completion_create_params as chat_create_params
 from openai.types.responses import response_create_params
@@ -64,7 +65,7 @@ APIS = {
     "messages": Api(
         "/v1/messages",
         HI,
-        (message_create_params.MessageCreateParamsStreaming,),
+        (message_create_params.MessageCreateParamsStreaming, beta_create_params.MessageCreateParamsStreaming),
         LLAMA,
         MessagesTranslator.parameter_check(),
         ignored=MessagesTranslator.ignored,

@@ -177,6 +177,7 @@ IGNORED_INSIDE: dict[str, dict[str, dict[str, str]]] = {
             "eager_input_streaming": "divides the same arguments into events",
         },
         "thinking": {
+            "block_binding": "decides about blocks that Anthropic has signed",
             "budget_tokens": "an upper limit for what a model chooses itself",
         },
     },

@@ -2,10 +2,12 @@
 
 import time
 import uuid
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple, cast
 
 import pydantic_core
 
@@ -48,7 +50,7 @@ class ResponseWriter(EventWriter):
         self._text: list[str] = []  # pieces of the open item
         # The log-probabilities of each item, as JSON: they are written several times, and there may be a million.
         self._logprobs: defaultdict[str, list[str]] = defaultdict(list)
-        self._held: list[object] = []  # log-probabilities of tokens whose text is held back
+        self._held: list[Json] = []  # log-probabilities of tokens whose text has not come yet
         self._finish_reason: str | None = None
         self._usage: Json | None = None
         self._metrics: Json | None = None
@@ -107,9 +109,8 @@ class ResponseWriter(EventWriter):
             kind = self._open["type"]
         elif delta.name is not None and delta.name in self._tools:
             kind = self._tools[delta.name].kind
-        logprobs = [*((piece.logprobs or {}).get("content") or ())]
+        self._held += cast(list[Json], (piece.logprobs or {}).get("content") or [])
         if not (delta.content or delta.reasoning or delta.call is not None):
-            self._held += logprobs
             return
         if self._open is None or self._open["type"] != kind or self._call != delta.call:
             yield from self._close("completed")
@@ -117,8 +118,9 @@ class ResponseWriter(EventWriter):
         self._text.append(text := delta.reasoning or delta.arguments or delta.content)
         if not text:
             return
+        spoken, self._held = _of_text(self._held, text)
         if kind == "message":
-            logprobs, self._held = self._held + logprobs, []
+            logprobs = [*spoken]
             if logprobs:
                 self._logprobs[self._output[-1]["id"]].append(encode_event(logprobs)[1:-1])
             yield self._item_event("response.output_text.delta", content_index=0, delta=text, logprobs=logprobs)
@@ -187,6 +189,20 @@ class ResponseWriter(EventWriter):
     def _event(self, name: str, /, **fields: Any) -> Event:
         self._number += 1
         return name, {"type": name, "sequence_number": self._number, **fields}
+
+
+def _of_text(entries: Sequence[Json], text: str) -> tuple[Sequence[Json], list[Json]]:
+    """Return the log-probabilities of the tokens that make a text, and those of the tokens after it.
+
+    Tokens before it are markers, which belong to no item.
+    """
+    pieces = [bytes(cast(list[int], entry["bytes"])) for entry in entries]
+    start = b"".join(pieces).rfind(text.encode())
+    if start < 0:
+        return entries, []
+    ends = [*accumulate(map(len, pieces))]
+    first, last = bisect_right(ends, start), bisect_left(ends, start + len(text.encode()))
+    return entries[first : last + 1], [*entries[last + 1 :]]
 
 
 def _input(arguments: str) -> str:
