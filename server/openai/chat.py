@@ -24,7 +24,6 @@ ChatRequest = schemas.ChatCompletionRequest | schemas.TokenizeRequest
 class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
     request_type = schemas.ChatCompletionRequest
     endpoint = CHAT
-    unlimited = ("max_tokens", "max_completion_tokens")
     adds_special_tokens = False
 
     def _encode_prompts(self, request: schemas.ChatCompletionRequest) -> EncodedPrompts:

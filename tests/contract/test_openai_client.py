@@ -259,7 +259,7 @@ REFUSALS: dict[str, tuple[Callable[[openai.OpenAI], Any], type[openai.APIStatusE
     "negative max_tokens": (chat(max_tokens=-1), openai.BadRequestError, "max_tokens", None),
     "negative max_tokens, completions": (text(max_tokens=-1), openai.BadRequestError, "max_tokens", None),
     "hot": (chat(temperature=2.5), openai.BadRequestError, "temperature", None),
-    "no top_p": (chat(top_p=0), openai.BadRequestError, "top_p", None),
+    "negative top_p": (chat(top_p=-0.1), openai.BadRequestError, "top_p", None),
     "no choice": (chat(n=0), openai.BadRequestError, "n", None),
     "five stops": (chat(stop=list("abcde")), openai.BadRequestError, "stop", None),
     "unknown policy": (chat(extra_body={"draft_policy": "x"}), openai.BadRequestError, "draft_policy", None),

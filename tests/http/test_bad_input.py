@@ -103,7 +103,7 @@ def deep(levels: int) -> dict[str, Any]:
 
 GO_ON = {"continue_final_message": True, "messages": [{"role": "assistant", "content": "x"}]}
 COMMON = [
-    ({"max_tokens": -2}, "max_tokens"),
+    ({"max_tokens": -1}, "max_tokens"),
     ({"max_tokens": "5"}, "max_tokens"),
     ({"max_tokens": True}, "max_tokens"),
     ({"max_tokens": 1.5}, "max_tokens"),

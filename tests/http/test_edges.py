@@ -253,16 +253,6 @@ def test_a_byte_order_mark_is_skipped() -> None:
     assert ask(FakeEngine(), "POST", CHAT_PATH, content=body, headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
-def test_minus_one_is_no_limit_of_a_chat(field: str) -> None:
-    limits = []
-    for change in ({}, {field: -1}):
-        engine = FakeEngine()
-        assert ask(engine, "POST", CHAT_PATH, json=CHAT | change).status_code == 200
-        limits.append(engine.submitted[0].sampling.max_tokens)
-    assert limits[0] == limits[1]
-
-
 def test_defaults_that_clients_dump_are_no_errors() -> None:
     dumped = {
         "stream_options": {"include_usage": False},

@@ -80,6 +80,44 @@ CONVERTED: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"a": 1}', "{}"],
         ['{"a": "1"}'],
     ),
+    "numbers of combined schemas": (
+        {"allOf": [{"type": "object", "properties": {"y": {"type": "number"}}, "required": ["y"]}, {"type": "object"}]},
+        ['{"y": 1.5}', '{"y": 123456789012345678}'],
+        ['{"y": 1e999}', '{"y": 1.12345678901}', f'{{"y": {"1" * 20}}}'],
+    ),
+    "numbers beside alternatives": (
+        {"type": "number", "anyOf": [{"minimum": 3}, {"maximum": -3}]},
+        ["3.25", "-4"],
+        ["1", "1e5", "9" * 20],
+    ),
+    "an intersection with a large number": ({"allOf": [{"type": "integer"}, {"minimum": 2**62}]}, [str(2**62)], ["1"]),
+    "an empty tuple": ({"type": "array", "items": []}, ["[]", "[1]"], ["[1e5]"]),
+    "properties that a pattern describes too": (
+        {"type": "object", "properties": {"a": {}}, "patternProperties": {"^[a-z]": {}}},
+        ['{"a": [1]}'],
+        ["[]"],
+    ),
+    "a union that refers to itself": (
+        {
+            "$ref": "#/$defs/N",
+            "$defs": {
+                "N": {"type": "object", "anyOf": [{"$ref": "#/$defs/A"}]},
+                "A": {"properties": {"of": {"$ref": "#/$defs/N"}}},
+            },
+        },
+        ['{"of": {"of": {}}}'],
+        ['{"of": 1}'],
+    ),
+    "dates": (
+        {"type": "string", "format": "date"},
+        ['"2024-02-29"', '"2000-02-29"', '"1999-12-31"', '"0001-01-01"'],
+        ['"2023-02-29"', '"1900-02-29"', '"2023-04-31"', '"0000-01-01"', '"2023-13-01"'],
+    ),
+    "times": (
+        {"type": "string", "format": "date-time"},
+        ['"2024-02-29T23:59:59.5+01:00"', '"2024-02-28T00:00:00Z"'],
+        ['"2024-02-28T23:59:60Z"', '"2024-02-28T24:00:00Z"', '"2024-02-28 00:00:00Z"'],
+    ),
     "null as a constant": ({"const": None}, ["null"], ["1"]),
     "annotations": (
         {
@@ -490,3 +528,36 @@ def test_long_patterns_are_read_once(pattern: str) -> None:
     """A quadratic search would take minutes, and the test's limit is one."""
     reply = ask(CallingEngine(), "POST", CHAT_PATH, json=CHAT | {"guided_json": {"type": "string", "pattern": pattern}})
     assert reply.status_code in (200, 400)
+
+
+def test_two_descriptions_of_names_are_left_out() -> None:
+    """llguidance refuses to intersect the patterns that would stand for them."""
+    schema = {"type": "object", "allOf": [{"propertyNames": {"pattern": "3"}}, {"propertyNames": {"pattern": "a"}}]}
+    check(schema, ['{"a3": 1}'], ["[]"])
+
+
+PATTERNS: dict[str, tuple[list[str], list[str]]] = {
+    r"^[^[]$": (["a"], ["["]),
+    r"^[^<>()[\]\.,;:\s@]+$": (["a"], ["a[", "a]", "a@"]),
+    r"^\<a\>$": (["<a>"], ["a"]),
+    r"^{.*}$": (["{a}"], ["a"]),
+    r"^\${a}x{,3}$": (["${a}x{,3}"], ["${a}xxx"]),
+    r"^[a&&b]$": (["a", "b", "&"], ["c"]),
+    r"^[+--]$": (["+", ",", "-"], ["."]),
+    r"^a$|^b$": (["a", "b"], ["ab"]),
+    r"^a(b|c$)": (["ab", "abx", "ac"], ["acx"]),
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns_mean_what_they_mean_in_ecmascript(pattern: str) -> None:
+    yes, no = PATTERNS[pattern]
+    check({"type": "string", "pattern": pattern}, [json.dumps(text) for text in yes], [json.dumps(text) for text in no])
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"^(a(,|$))+$", "a^b", "x(^a)", "(?=a)b", "a(?!b)", "(?<=a)", r"(a)\1", r"\bword", "(?<n>a)\\k<n>"]
+)
+def test_patterns_that_no_grammar_follows_are_left_out(pattern: str) -> None:
+    check({"type": "string", "pattern": pattern}, ['"anything"'], ["1"])
+    assert "pattern" in refusal(answer_format({"type": "string", "pattern": pattern}, strict=True))

@@ -256,6 +256,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
         ".format.triggers[0]",
     ),
     "a regular expression": ({"format": {"type": "regex", "pattern": "a\\"}}, ".format.pattern"),
+    "a style": ({"format": INTEGER | {"style": "xml"}}, ".format.style"),
+    "a schema of nothing": ({"format": INTEGER | {"json_schema": False}}, ".format.json_schema"),
     "half of a character": ('{"format": {"type": "const_string", "value": "\\ud800"}}', ""),
     "a text that nests too deep": ("[" * 50_000, ""),
     "too many texts for each end": (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +9,8 @@ from server.openai.requests.numbers import is_number
 from server.openai.requests.references import REFERENCES
 
 MOST_COUNT = 2**20  # of characters, items or properties; no answer has as many
-# Formats that llguidance knows. Fractional digits make some of them endless: these get nine at most.
-FORMATS: dict[str, int | None] = {"date-time": 35, "time": 24, "duration": 40} | dict.fromkeys(
-    ("date", "email", "hostname", "ipv4", "ipv6", "uuid", "uri")
-)
+# Formats that llguidance knows, and the most characters of one that fractional digits would make endless.
+FORMATS: dict[str, int | None] = {"duration": 40} | dict.fromkeys(("email", "hostname", "ipv4", "ipv6", "uuid", "uri"))
 COMBINING = {*REFERENCES, "allOf", "anyOf", "oneOf"}
 # Keywords that restrict and that llguidance lacks, with the values that restrict nothing.
 UNENFORCED: dict[str, tuple[Any, ...]] = {
@@ -27,20 +24,10 @@ UNENFORCED: dict[str, tuple[Any, ...]] = {
     "dependentSchemas": (),
     "dependencies": (),
 }
-# What patterns may have, and the regular expressions of Rust's regex-syntax and llguidance's derivre do not.
-_ESCAPES = re.compile(r"\\u[dD][89a-fA-F]|\\(?![aAdDfnpPrsStuUvwWxz])[A-Za-z0-9]")
-# An unfinished class ends with the pattern; otherwise each "[" would be a reason to search the rest for a "]".
-_LITERALS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\]|\\\Z)*(?:\]|\Z)", re.DOTALL)
-_ASSERTIONS = re.compile(r"\(\?(?:[=!>#|(&R]|<[=!]|P[=>])|\$(?![)|]|\Z)")
 
 
 def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def is_regular(pattern: str) -> bool:
-    """Whether llguidance can follow a pattern, or refuses it for another reason."""
-    return not _ESCAPES.search(pattern.replace(r"\\", "")) and not _ASSERTIONS.search(_LITERALS.sub("_", pattern))
 
 
 def is_text(value: object) -> bool:

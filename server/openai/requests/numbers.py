@@ -21,6 +21,15 @@ def is_number(value: object) -> bool:
     )
 
 
+def is_small(schema: dict[str, Any]) -> bool:
+    """Whether the numbers that a schema names itself are within the bounds of numbers without any."""
+    named: list[Any] = [
+        schema.get(name) for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "const")
+    ]
+    named += schema["enum"] if isinstance(schema.get("enum"), list) else []
+    return all(abs(value) < _MOST and round(value, 10) == value for value in named if is_number(value))
+
+
 def divides(value: float) -> bool:
     """Whether llguidance can enforce this `multipleOf` cheaply."""
     steps = float(min(value, 2 * _MOST_STEPS))

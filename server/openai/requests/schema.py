@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.http.errors import APIError, invalid
+from server.openai.requests import patterns
 from server.openai.requests.keywords import (
     A_COUNT,
     A_SCHEMA,
@@ -22,10 +23,9 @@ from server.openai.requests.keywords import (
     SCHEMAS,
     UNENFORCED,
     as_list,
-    is_regular,
     is_text,
 )
-from server.openai.requests.numbers import ANY_NUMBER, bound_numbers, constant, divides
+from server.openai.requests.numbers import ANY_NUMBER, bound_numbers, constant, divides, is_small
 from server.openai.requests.references import REFERENCES, objects_in, resolver
 
 Schema = dict[str, Any] | bool
@@ -74,6 +74,8 @@ class _Rewriter:
         self._definitions: dict[str, Schema] = {"any": _ANY_VALUE}
         self._names: dict[tuple[int, bool] | str, str] = {}  # of definitions, by part and use, or by content
         self._waiting: list[tuple[str, dict[str, Any], bool]] = []
+        # Whether bounds that the client did not write leave all numbers of the schema possible.
+        self._small = all(map(is_small, objects_in(schema)))
         self._ends: dict[str, Schema] = {}  # what references name, after those that name another one
         self._described: dict[int, tuple[bool, bool]] = {}
 
@@ -163,16 +165,18 @@ class _Rewriter:
         part = _present(part)
         known = [key for key in part if key in ENFORCED]
         combined = [key for key in known if key in COMBINING]
-        alone = alone and (not combined or len(known) == 1)
+        alone = alone and (not combined or len({*known} - {"type"}) == 1)
         out: dict[str, Any] = {}
         for key in known:
-            value = self._value(key, part[key], alone and not (key == "allOf" and len(as_list(part[key])) > 1))
+            value = self._value(key, part[key], alone and not self._overlaps(key, part))
             if key == "allOf" or key in REFERENCES:
                 out["allOf"] = [*out.get("allOf", ()), *(value if key == "allOf" else [value])]
             elif value is not None or key == "const":
                 out[key] = value
         if out.keys() & {"pattern", "enum", "const"}:  # they say more; zod's time zones differ from llguidance's
             out.pop("format", None)
+        if out.get("format") in patterns.FORMATS:
+            out["pattern"] = patterns.FORMATS[out.pop("format")]
         for key in [key for key in UNENFORCED if key in part]:
             self._replace(key, part, out, alone)
         if list(out) == ["allOf"] and len(out["allOf"]) == 1:
@@ -180,7 +184,7 @@ class _Rewriter:
         if not out and alone:
             return _ANY
         if isinstance(out.get("items"), list):  # up to JSON Schema's draft 2019-09
-            out["prefixItems"], out["items"] = out["items"], out.get("additionalItems", {})
+            out["prefixItems"], out["items"] = out["items"], out.get("additionalItems", _ANY if alone else {})
         out.pop("additionalItems", None)
         self._check_sizes(out, alone)
         self._bound(out, fill := alone and not combined and not out.keys() & {"const", "enum"})
@@ -190,6 +194,13 @@ class _Rewriter:
             self._definitions[name] = out
             return {"$ref": f"#/$defs/{name}"}
         return out
+
+    @staticmethod
+    def _overlaps(key: str, part: dict[str, Any]) -> bool:
+        """Whether several of the schemas that a keyword has may apply to one value."""
+        if key in ("properties", "patternProperties"):
+            return len(part.get("patternProperties", ())) + ("properties" in part) > 1
+        return key == "allOf" and len(as_list(part[key])) > 1
 
     def _value(self, key: str, value: Any, alone: bool) -> Any:
         """Rewrite a keyword's value. None drops the keyword."""
@@ -204,28 +215,28 @@ class _Rewriter:
         if expected is SCHEMAS:
             return [self._part(part, alone) for part in value]
         if expected is NAMED_SCHEMAS:
-            named = key == "properties"
-            return {name: self._part(part, alone) for name, part in value.items() if named or self._is_regular(name)}
+            names = {name: name if key == "properties" else self._pattern(name) for name in value}
+            return {names[name]: self._part(part, alone) for name, part in value.items() if names[name] is not None}
         if key in ("const", "enum"):
             try:
                 return constant(value)
             except ValueError as error:
                 raise self._refused(str(error)) from None
         if key == "pattern":
-            return value if self._is_regular(value) else None
+            return self._pattern(value)
         if key == "multipleOf" and not divides(value):
             return self._skip(key)
         if expected is A_COUNT:
             return None if key.startswith("max") and value > MOST_COUNT else int(value)
-        dropped = (key == "format" and value not in FORMATS) or (isinstance(value, bool) and key == "required")
-        return None if dropped else value
+        unknown = key == "format" and value not in FORMATS.keys() | patterns.FORMATS.keys()
+        return None if unknown or (isinstance(value, bool) and key == "required") else value
 
-    def _is_regular(self, pattern: str) -> bool:
-        """Whether llguidance can follow a pattern, or refuses it for another reason. Raises APIError if strict."""
-        if is_regular(pattern):
-            return True
-        self._skip("pattern", pattern)
-        return False
+    def _pattern(self, pattern: str) -> str | None:
+        """Return a pattern as llguidance reads it. None drops it; raises APIError if the request is strict."""
+        found = patterns.converted(pattern)
+        if found is None:
+            self._skip("pattern", pattern)
+        return found
 
     def _replace(self, key: str, part: dict[str, Any], out: dict[str, Any], alone: bool) -> None:
         """Enforce a keyword that llguidance lacks by others, or skip it."""
@@ -242,7 +253,7 @@ class _Rewriter:
     def _name_properties(self, names: Any, part: dict[str, Any], out: dict[str, Any], alone: bool) -> bool:
         """Whether `propertyNames` is replaced by `properties` or `patternProperties`."""
         names = self._target(names["$ref"]) if isinstance(names, dict) and "$ref" in names else names
-        if not isinstance(names, dict) or out.keys() & {"properties", "patternProperties"}:
+        if not isinstance(names, dict) or not alone or out.keys() & {"properties", "patternProperties"}:
             return False
         values = part.get("additionalProperties", _EMPTY)
         values = self._definition(values, alone) if isinstance(values, dict) else self._part(values, alone)
@@ -250,8 +261,8 @@ class _Rewriter:
         if restricting in (["enum"], ["const"]):
             chosen = as_list(names.get("enum", names.get("const")))
             out["properties"] = {name: values for name in chosen if isinstance(name, str)}
-        elif restricting == ["pattern"] and is_text(names["pattern"]) and self._is_regular(names["pattern"]):
-            out["patternProperties"] = {names["pattern"]: values}
+        elif restricting == ["pattern"] and is_text(names["pattern"]) and (found := self._pattern(names["pattern"])):
+            out["patternProperties"] = {found: values}
         else:
             return False
         out["additionalProperties"] = False
@@ -280,7 +291,7 @@ class _Rewriter:
         kinds = _kinds(out)
         if kinds & {"integer", "number"}:
             try:
-                bound_numbers(out, whole="number" not in kinds, fill=fill)
+                bound_numbers(out, whole="number" not in kinds, fill=fill or (self._small and "type" in out))
             except ValueError as error:
                 raise self._refused(str(error)) from None
         if fill and "array" in kinds:

@@ -22,7 +22,8 @@ class ConstString(_Strict):
 
 class JsonSchema(_Strict):
     type: Literal["json_schema"]
-    json_schema: dict[str, Any] | Literal[True]
+    json_schema: dict[str, Any] | bool
+    style: str = "json"
 
 
 class Regex(_Strict):

@@ -76,6 +76,8 @@ class _Builder:
             case Regex():
                 return self._until(regular_expression(format.pattern, f"{path}.pattern"), following)
             case JsonSchema():
+                if format.style != "json":
+                    raise invalid(f"'{path}.style' must be 'json'.", f"{path}.style")
                 return f"{self._schema(format.json_schema, f'{path}.json_schema')} {self._one_of(following)}"
             case SequenceOf():
                 return self._sequence(format.elements, path, following)
@@ -108,7 +110,8 @@ class _Builder:
         return self._triggered(triggered, rests, path, _END_OF_ANSWER)
 
     def _schema(self, schema: Any, param: str) -> str:
-        schema = {} if schema is True else schema
+        if isinstance(schema, bool):
+            schema = {} if schema else {"not": {}}
         check_size(schema, param)
         # A rule of its own, because references within the schema are relative to it.
         return self._rule(f"%json {json.dumps(rewritten(schema, param, strict=False))}")

@@ -112,7 +112,6 @@ class Translator(RequestTranslator, Generic[RequestT]):
 
     request_type: type[RequestT]
     endpoint: Endpoint
-    unlimited: Sequence[str] = ()  # fields of which -1 means no limit, as llama.cpp's clients write it
     adds_special_tokens: bool  # encoding adds tokens such as BOS; a chat template already contains them
 
     def __init__(
@@ -312,9 +311,6 @@ class Translator(RequestTranslator, Generic[RequestT]):
             if isinstance(value := body.get(name), dict):
                 body[name] = {key: inner for key, inner in value.items() if inner is not None}
         self.accept_whole_numbers(body)
-        for name in self.unlimited:
-            if body.get(name) == -1:
-                del body[name]
         if isinstance(biases := body.get("logit_bias"), dict) and len(biases) > MAX_BIASES:
             raise invalid(f"'logit_bias' must have at most {MAX_BIASES} entries.", "logit_bias")
         self._check(body)
