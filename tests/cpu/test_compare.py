@@ -324,6 +324,7 @@ SMALL = (
 )
 
 
+@pytest.mark.nightly
 def test_the_command_writes_report_pictures_and_results_and_goes_on(compare: Run, tmp_path: Path) -> None:
     out, file = tmp_path / "deep" / "out", tmp_path / "all.json"
     first = compare(*SMALL, "--repeat", "2", "--out", str(out), "--json", str(file))

@@ -139,6 +139,7 @@ def test_every_answer_can_be_sent_back() -> None:
 
 RESULT_PARTS = [
     ({"type": "image", "source": {"data": "x"}}, "[image omitted]"),
+    ({"type": [[]]}, '{"type": [[]]}'),
     ({"type": "tool_reference", "tool_name": "search"}, '{"type": "tool_reference", "tool_name": "search"}'),
 ]
 

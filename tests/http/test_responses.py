@@ -371,6 +371,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a format that is no object": ({"text": {"format": "json"}}, "text.format"),
     "tools of a namespace": ({"tools": [{"type": "namespace", "name": "a", "tools": {}}]}, "tools[0].tools"),
     "a type": ({"input": [{"type": 5}]}, "input[0].type"),
+    "a type of a tool": ({"tools": [{"type": {}}]}, "tools[0].type"),
     "too many tokens": ({"max_output_tokens": 9999}, "input"),
 }
 

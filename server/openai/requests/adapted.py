@@ -246,7 +246,7 @@ def result_text(content: object, kinds: Mapping[str, str], param: str) -> str:
     texts = []
     for index, part in enumerate(content):
         kind = part.get("type") if isinstance(part, dict) else None
-        if not isinstance(part, dict) or kind in kinds:
+        if not isinstance(part, dict) or (isinstance(kind, str) and kind in kinds):
             texts.append(part_text(part, kinds, f"{param}[{index}]"))
         elif isinstance(kind, str) and any(word in kind for word in ("image", "screenshot", "file", "document")):
             texts.append(f"[{kind} omitted]")

@@ -244,16 +244,17 @@ def _tools(body: Body) -> dict[str, tuple[OfferedTool, Body, str]]:
         if space is not None:
             inner = [(part, f"{param}.tools[{i}]") for i, part in enumerate(objects(tool, "tools", param))]
         for part, path in inner:
-            if part.get("type") not in _CALLS:
+            kind = part.get("type")
+            if not isinstance(kind, str) or kind not in _CALLS:
                 raise invalid(
-                    f"Tools of type {part.get('type')!r:.80} are not supported, only functions and custom tools.",
+                    f"Tools of type {kind!r:.80} are not supported, only functions and custom tools.",
                     f"{path}.type",
                 )
             own = string(part, "name", path)
             name = own if space is None else f"{space}{_DOT}{own}"
             if name in found and path.startswith("tools"):  # items may repeat a tool
                 raise invalid("The names of 'tools' must differ.", f"{path}.name")
-            found[name] = OfferedTool(_CALLS[part["type"]], own, space), part, path
+            found[name] = OfferedTool(_CALLS[kind], own, space), part, path
     return found
 
 
