@@ -1,7 +1,7 @@
 """Convert requests of OpenAI's Responses API to chat requests. Nothing is stored: each request has all items."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from server.http.errors import invalid
 from server.openai.requests.adapted import (
@@ -19,7 +19,8 @@ from server.openai.requests.adapted import (
 from server.openai.requests.parameters import NO_VALUE, Defaults, Inside, called_directly
 from server.openai.requests.schemas import MAX_TOP_LOGPROBS
 from server.openai.requests.translate import ParsedRequest
-from server.openai.responses.events import CUSTOM_INPUT, OfferedTool, ResponseWriter
+from server.openai.responses.events import CUSTOM_INPUT, ResponseWriter
+from server.openai.responses.tools import DOT, TOOL_LISTS, as_function, listed_tools, offered_tools, tool_choice
 
 _LOGPROBS = "message.output_text.logprobs"
 _KNOWN = (
@@ -66,14 +67,6 @@ _REFUSED_INSIDE: Inside = {
 _TEXTS = ("instructions", "prompt_cache_key", "safety_identifier", "user")
 _COUNTS = ("max_output_tokens", "max_tool_calls", "top_logprobs")
 _ROLES = ("user", "assistant", "system", "developer")
-_DOT = "."  # between a namespace and a name
-# Tools that run on OpenAI's servers. Codex offers its models some, whatever their provider.
-_HOSTED = (
-    *("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11", "file_search"),
-    *("code_interpreter", "image_generation", "mcp", "tool_search", "programmatic_tool_calling"),
-)
-_CALLS = {"function": "function_call", "custom": "custom_tool_call"}  # type of a tool → of the items that call it
-_TOOL_LISTS = ("additional_tools", "tool_search_output")  # items that offer further tools
 _TEXT_PARTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 _REASONING_PARTS = {"summary_text": "text", "reasoning_text": "text"}
 
@@ -130,13 +123,13 @@ class ResponsesTranslator(AdaptedTranslator):
                 raise invalid(f"'{param}' needs the type 'json_schema'.", param)
             chat["response_format"] = {"type": format.get("type"), "json_schema": schema or None}
         choice = body.get("tool_choice")
-        tools = _tools(body)
-        chat["tools"] = [_function(name, tool, param) for name, (_, tool, param) in tools.items()]
-        chat["tool_choice"] = _choice(choice, [*tools]) if isinstance(choice, dict) else choice
+        tools = offered_tools(body)
+        chat["tools"] = [as_function(name, tool, param) for name, (_, tool, param) in tools.items()]
+        chat["tool_choice"] = tool_choice(choice, [*tools]) if isinstance(choice, dict) else choice
         return {name: value for name, value in chat.items() if value is not None}
 
     def tool_paths(self, body: Body) -> Sequence[str]:
-        return [path for _, _, path in _tools(body).values()]
+        return [path for _, _, path in offered_tools(body).values()]
 
     def writer(self, body: Body, parsed: ParsedRequest) -> ResponseWriter:
         text, reasoning = an_object(body, "text", ""), an_object(body, "reasoning", "")
@@ -152,11 +145,11 @@ class ResponsesTranslator(AdaptedTranslator):
                 "temperature": parsed.sampling.temperature,
                 "text": {"format": text.get("format") or {"type": "text"}, "verbosity": text.get("verbosity")},
                 "tool_choice": body.get("tool_choice", "auto"),
-                "tools": _offered(body),
+                "tools": listed_tools(body),
                 "top_logprobs": body.get("top_logprobs", 0),
                 "top_p": parsed.sampling.top_p,
             },
-            tools={name: offered for name, (offered, _, _) in _tools(body).items()},
+            tools={name: offered for name, (offered, _, _) in offered_tools(body).items()},
         )
 
 
@@ -197,7 +190,7 @@ def _add(talk: Conversation, item: Body, param: str) -> None:
         told = item.get("output", [_rest(item)])
         told = [told] if isinstance(told, dict) else told
         talk.result(string(item, "call_id", param, kind), result_text(told, _TEXT_PARTS, f"{param}.output"))
-    elif kind not in (*_TOOL_LISTS, "mcp_list_tools"):  # which lists tools that run on OpenAI's servers
+    elif kind not in (*TOOL_LISTS, "mcp_list_tools"):  # which lists tools that run on OpenAI's servers
         reason = (
             "nothing is stored, so send the item itself ('store': false)"
             if kind == "item_reference"
@@ -214,7 +207,7 @@ def _called(kind: str, item: Body, param: str) -> tuple[str, str]:
     if kind not in ("function_call", "custom_tool_call"):
         return kind.removesuffix("_call"), json.dumps(_rest(item), ensure_ascii=False)
     name = string(item, "name", param)
-    name = f"{item['namespace']}{_DOT}{name}" if item.get("namespace") else name
+    name = f"{item['namespace']}{DOT}{name}" if item.get("namespace") else name
     if kind == "custom_tool_call":
         return name, json.dumps({CUSTOM_INPUT: string(item, "input", param)}, ensure_ascii=False)
     arguments = item.get("arguments", "{}")
@@ -229,93 +222,3 @@ def _rest(item: Body) -> Body:
     if item["type"] == "image_generation_call":
         skipped.add("result")
     return {name: value for name, value in item.items() if name not in skipped}
-
-
-def _tools(body: Body) -> dict[str, tuple[OfferedTool, Body, str]]:
-    """Return the client's tools, with their paths in the body, by the names of the functions that they become.
-
-    A name in a namespace has that before it, and a dot. Tools that run on OpenAI's servers are left out. Raises
-    APIError for others.
-    """
-    found: dict[str, tuple[OfferedTool, Body, str]] = {}
-    for tool, param in _listed(body):
-        space = string(tool, "name", param) if tool.get("type") == "namespace" else None
-        inner = [(tool, param)]
-        if space is not None:
-            inner = [(part, f"{param}.tools[{i}]") for i, part in enumerate(objects(tool, "tools", param))]
-        for part, path in inner:
-            kind = part.get("type")
-            if not isinstance(kind, str) or kind not in _CALLS:
-                raise invalid(
-                    f"Tools of type {kind!r:.80} are not supported, only functions and custom tools.",
-                    f"{path}.type",
-                )
-            own = string(part, "name", path)
-            name = own if space is None else f"{space}{_DOT}{own}"
-            if name in found and path.startswith("tools"):  # items may repeat a tool
-                raise invalid("The names of 'tools' must differ.", f"{path}.name")
-            found[name] = OfferedTool(_CALLS[kind], own, space), part, path
-    return found
-
-
-def _listed(body: Body) -> Iterator[tuple[Body, str]]:
-    """Yield the tools of a body, and those that items add to them, with their paths."""
-    lists = [(body, "")]
-    if isinstance(items := body.get("input"), list):
-        lists += [
-            (item, f"input[{i}]")
-            for i, item in enumerate(items)
-            if isinstance(item, dict) and item.get("type") in _TOOL_LISTS
-        ]
-    for holder, path in lists:
-        for index, tool in enumerate(objects(holder, "tools", path)):
-            if tool.get("type") not in _HOSTED:
-                yield tool, f"{path}.tools[{index}]".lstrip(".")
-
-
-def _function(name: str, tool: Body, param: str) -> Body:
-    """Return a tool as a function in the format of chat completions. Raises APIError."""
-    tool = without_nulls(tool)
-    given = _custom(tool, param) if tool["type"] == "custom" else tool
-    fields = ("description", "parameters", "strict")
-    return {"type": "function", "function": {"name": name} | {key: given[key] for key in fields if key in given}}
-
-
-def _custom(tool: Body, param: str) -> Body:
-    """Return a custom tool, whose input is a text, as a function. Its description has the grammar of the text."""
-    format, description = an_object(tool, "format", param), string(tool, "description", param, "")
-    if format.get("type", "text") == "grammar":
-        syntax, definition = (string(format, field, f"{param}.format") for field in ("syntax", "definition"))
-        description = f"{description}\n\nThe input must match this grammar ({syntax}):\n{definition}".lstrip()
-    elif format.get("type", "text") != "text":
-        raise invalid(f"'{param}.format.type' must be 'text' or 'grammar'.", f"{param}.format.type")
-    parameters = {"type": "object", "properties": {CUSTOM_INPUT: {"type": "string"}}, "required": [CUSTOM_INPUT]}
-    return {"description": description, "parameters": parameters | {"additionalProperties": False}}
-
-
-def _offered(body: Body) -> list[Body]:
-    """Return the tools of a request that the model is told about."""
-    return [tool for tool in objects(body, "tools", "") if tool.get("type") not in _HOSTED]
-
-
-def _choice(choice: Body, names: Sequence[str]) -> Body:
-    """Return a choice among the functions of these names in the format of chat completions. Raises APIError."""
-    if choice.get("type") in ("function", "custom"):
-        (name,) = _chosen(choice, names)
-        return {"type": "function", "function": {"name": name}}
-    if choice.get("type") != "allowed_tools":
-        raise invalid("'tool_choice' must be a string, a function or allowed tools.", "tool_choice.type")
-    chosen = [tool for tool in objects(choice, "tools", "tool_choice") if tool.get("type") not in _HOSTED]
-    allowed = [{"type": "function", "function": {"name": name}} for tool in chosen for name in _chosen(tool, names)]
-    return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
-
-
-def _chosen(tool: Body, names: Sequence[str]) -> list[str]:
-    """Return the full names of a chosen function, which may lack its namespace, or of all in a namespace."""
-    name = string(tool, "name", "tool_choice")
-    if tool.get("type") == "namespace":
-        return [full for full in names if full.startswith(f"{name}{_DOT}")]
-    if tool.get("namespace"):
-        return [f"{tool['namespace']}{_DOT}{name}"]
-    within = [full for full in names if full.endswith(f"{_DOT}{name}")]
-    return within if name not in names and len(within) == 1 else [name]
