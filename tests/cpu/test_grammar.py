@@ -255,8 +255,10 @@ def too_complex() -> str:
 @pytest.mark.nightly
 @pytest.mark.parametrize("policy", [pytest.param("none", marks=pytest.mark.nightly), "layerskip"])
 def test_a_grammar_too_complex_to_follow_fails_its_request_alone(
-    core: EngineCore, ids: list[tuple[int, ...]], policy: str
+    model: LoadedModel, ids: list[tuple[int, ...]], policy: str
 ) -> None:
+    patient = GrammarConfig(build_seconds=60.0, step_seconds=60.0, memory=2**30)
+    core = model.core(EngineConfig(layerskip=LayerSkipConfig(exit=model.spec.layers - 2), grammar=patient))
     alone = answer(core, ids[:1], replace(GREEDY, max_tokens=24, ignore_eos=True), [policy])
     core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=too_complex()), policy))
     core.add(GenerateRequest("0", ids[0], replace(GREEDY, max_tokens=24, ignore_eos=True), policy))
