@@ -53,10 +53,12 @@ nightly: $(VENV)/.check
 	$(MAKE) clients
 
 # Sessions of other people's clients, which are large: 1 GB with Codex and Claude Code. Python's have an environment of
-# their own, because they disagree about versions. Without npm, those of Node are skipped.
+# their own, because they disagree about versions. Old versions of pip search for minutes for those that agree. Without
+# npm, those of Node are skipped.
 CLIENTS := build/clients
 clients: $(VENV)/.check
 	test -d $(CLIENTS)/venv || $(PYTHON) -m venv $(CLIENTS)/venv
+	$(CLIENTS)/venv/bin/python -m pip install --quiet --upgrade pip
 	$(CLIENTS)/venv/bin/python -m pip install --quiet -r tests/clients/requirements.txt
 	if command -v npm >/dev/null; then cp tests/clients/package.json $(CLIENTS) && \
 		npm install --silent --no-fund --no-audit --prefix $(CLIENTS); fi
