@@ -248,14 +248,18 @@ def test_a_namespace_may_have_custom_tools() -> None:
     assert (item["type"], item["namespace"], item["name"]) == ("custom_tool_call", "files", "patch")
 
 
-@pytest.mark.parametrize("cut", [0, 3, 8])
+@pytest.mark.parametrize("cut", [0, 3, 8, 9, 10, 12, 15])
 def test_a_custom_input_may_be_cut_off(cut: int) -> None:
     text = "*** Begin"
     written = patch('{"input": "*** Begin"}').split('"}')[0]
     engine = RecordingEngine(pieces(written[: len(written) - cut], size=1))
     body = {"input": "Hi", "tools": [PATCH], "max_output_tokens": len(written) - cut}
     (item,) = reply_to(engine, body)["output"]
-    assert (item["type"], item["input"], item["status"]) == ("custom_tool_call", text[: len(text) - cut], "incomplete")
+    assert (item["type"], item["input"], item["status"]) == (
+        "custom_tool_call",
+        text[: max(0, len(text) - cut)],
+        "incomplete",
+    )
 
 
 FOREIGN: dict[str, tuple[list[dict[str, Any]], list[str]]] = {

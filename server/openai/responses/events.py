@@ -209,7 +209,7 @@ def _input(arguments: str) -> str:
     """Return the text for a custom tool, of which the end may be missing. Other arguments are that text themselves."""
     with suppress(ValueError):
         found = pydantic_core.from_json(arguments, allow_partial="trailing-strings")
-        if isinstance(found, dict) and isinstance(text := found.get(CUSTOM_INPUT), str):
+        if isinstance(found, dict) and isinstance(text := found.get(CUSTOM_INPUT, "" if not found else None), str):
             return text
     return arguments
 
