@@ -96,8 +96,8 @@ class InternalErrorMiddleware:
 class RequestIdMiddleware:
     """Add an `x-request-id` to every response; count requests and log those that generate. The outermost middleware."""
 
-    def __init__(self, app: ASGIApp, log_requests: bool, count: Callable[[str, str, int], None]) -> None:
-        """`count` receives method, path and status of every response that started."""
+    def __init__(self, app: ASGIApp, log_requests: bool, count: Callable[[str, str, int, float], None]) -> None:
+        """`count` receives method, path, status and seconds of every response that started."""
         self._app = app
         self._logs = log_requests
         self._count = count
@@ -133,9 +133,9 @@ class RequestIdMiddleware:
         except ClientDisconnect:
             log.debug("request %s: client disconnected", request_id)
         finally:
+            seconds = time.perf_counter() - start
             if status:
-                self._count(method, scope["path"], status)
+                self._count(method, scope["path"], status, seconds)
             if self._logs and FACTS in scope:
-                seconds = time.perf_counter() - start
                 facts = {"request_id": request_id, "status": status, "seconds": round(seconds, 6), **scope[FACTS]}
                 access_log.info("%s %s", method, scope["path"], extra={"facts": facts})

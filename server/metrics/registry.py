@@ -34,6 +34,9 @@ _PER_TOKEN = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.0
               1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0)  # fmt: skip
 _REQUEST = (0.01, 0.05, 0.1, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0,
             240.0, 480.0, 960.0, 1920.0, 7680.0)  # fmt: skip
+_REPLY = (0.1, 0.5, 1.0)
+_REPLY_FINE = (0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 7.5, 10.0,
+               30.0, 60.0)  # fmt: skip
 _ITERATION = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 _CHOICES = (1, 2, 5, 10, 20)
 _POSITIONS = 32
@@ -121,6 +124,16 @@ class Metrics:
         for path in _GENERATING:
             for status in ("2xx", "4xx", "5xx"):
                 self._http.labels("POST", path, status)
+        text = "Seconds from a request's head to the end of its reply, by method and handler."
+        self._http_seconds = Histogram(
+            "http_request_duration_seconds", text, labels[:2], buckets=_REPLY, registry=self.registry
+        )
+        for path in _GENERATING:
+            self._http_seconds.labels("POST", path)
+        text = "Seconds from a request's head to the end of its reply."
+        self._all_http_seconds = Histogram(
+            "http_request_duration_highr_seconds", text, buckets=_REPLY_FINE, registry=self.registry
+        )
 
         self._policies = PolicyMetrics(self.registry, tokens)
         self._policies.create(engine.info.default_policy)
@@ -217,10 +230,13 @@ class Metrics:
         family = self._labelled(f"spec_decode_num_{what}_tokens_per_pos", text, "position", positions)
         return [family.labels(*self._values, position) for position in positions]
 
-    def http(self, method: str, path: str, status: int) -> None:
-        """Count a response. Clients cannot add label values: unknown methods and paths count as "other"."""
+    def http(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count a reply. Clients cannot add label values: unknown methods and paths count as "other"."""
         handler = path if path in _PATHS else "/v1/models/{model_id}" if path.startswith("/v1/models/") else "other"
-        self._http.labels(method if method in _METHODS else "other", handler, f"{status // 100}xx").inc()
+        method = method if method in _METHODS else "other"
+        self._http.labels(method, handler, f"{status // 100}xx").inc()
+        self._http_seconds.labels(method, handler).observe(seconds)
+        self._all_http_seconds.observe(seconds)
 
     def finished(self, reason: str) -> None:
         self.success.labels(*self._values, reason).inc()

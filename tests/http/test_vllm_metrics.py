@@ -65,6 +65,8 @@ SPECIAL = {
         {"engine", "block_size", "num_gpu_blocks", "kv_cache_size_tokens", "enable_prefix_caching"},
     ),
     "http_requests": ("counter", {"method", "handler", "status"}),
+    "http_request_duration_seconds": ("histogram", {"method", "handler"}),
+    "http_request_duration_highr_seconds": ("histogram", set()),
 }
 # Those that vLLM exports with certain options, and those of other modules.
 OPTIONAL = """
@@ -100,7 +102,7 @@ tool_call_parser_invocations umbp_transfer_bytes umbp_transfer_completed umbp_tr
 watermark_requests websocket_connection_duration_seconds websocket_connections websocket_connections_active
 """
 HTTP = """
-http_request_duration_seconds http_request_duration_highr_seconds http_request_size_bytes http_response_size_bytes
+http_request_size_bytes http_response_size_bytes
 """
 
 _REQUEST = [0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680]
@@ -113,6 +115,30 @@ BUCKETS: dict[str, list[float]] = {
     "vllm:request_time_per_output_token_seconds": _STEP,
     "vllm:iteration_tokens_total": [1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384],
     "vllm:request_params_n": [1, 2, 5, 10, 20],
+    "http_request_duration_seconds": [0.1, 0.5, 1],
+    "http_request_duration_highr_seconds": [
+        0.01,
+        0.025,
+        0.05,
+        0.075,
+        0.1,
+        0.25,
+        0.5,
+        0.75,
+        1,
+        1.5,
+        2,
+        2.5,
+        3,
+        3.5,
+        4,
+        4.5,
+        5,
+        7.5,
+        10,
+        30,
+        60,
+    ],
 }
 _TOKENS: list[float] = [1, 2, 5, 10, 20, 50]  # up to the context length, here of 64 tokens
 
