@@ -117,6 +117,17 @@ class Metrics:
             self.rejections.labels(model_name, reason)
         self._create_request_metrics(tokens)
 
+        self._create_http_metrics()
+        self._policies = PolicyMetrics(self.registry, tokens)
+        self._policies.create(engine.info.default_policy)
+        self._search_seconds = 0.0  # since the last decision on a plan
+        self._create_engine_metrics(engine)
+        ProcessCollector(registry=self.registry)
+        if engine.pid != os.getpid():
+            ProcessCollector("knapserve_engine", lambda: engine.pid, registry=self.registry)
+        engine.add_listener(self.round)
+
+    def _create_http_metrics(self) -> None:
         labels = ["method", "handler", "status"]
         self._http = Counter(
             "http_requests", "HTTP requests, by method, handler and status class.", labels, registry=self.registry
@@ -134,15 +145,6 @@ class Metrics:
         self._all_http_seconds = Histogram(
             "http_request_duration_highr_seconds", text, buckets=_REPLY_FINE, registry=self.registry
         )
-
-        self._policies = PolicyMetrics(self.registry, tokens)
-        self._policies.create(engine.info.default_policy)
-        self._search_seconds = 0.0  # since the last decision on a plan
-        self._create_engine_metrics(engine)
-        ProcessCollector(registry=self.registry)
-        if engine.pid != os.getpid():
-            ProcessCollector("knapserve_engine", lambda: engine.pid, registry=self.registry)
-        engine.add_listener(self.round)
 
     def _create_request_metrics(self, token_bounds: Sequence[int]) -> None:
         histogram = self._histogram
