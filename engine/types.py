@@ -188,11 +188,12 @@ class RequestFailure:
 
 @dataclass(frozen=True, slots=True)
 class RequestTiming:
-    """Seconds, by the engine's clock."""
+    """Seconds, by the engine's clock, and what interrupted them."""
 
     queue: float
     prefill: float  # from scheduling to the first token
     decode: float  # from the first token to the last
+    preemptions: int = 0
 
 
 @dataclass(slots=True)  # made every round
@@ -242,6 +243,7 @@ class RoundReport:
     draft_correction: float = 1.0  # current ratio of observed to profiled time, of draft passes
     verify_correction: float = 1.0  # the same of verify passes as wide as this round's
     search_correction: float = 1.0  # the same of searches
+    deferred: int = 0  # requests that wait for their grammar, or for a prefix that another is reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +299,7 @@ class EngineStats:
     failure: str | None
     running: int
     waiting: int
+    deferred: int  # of those that wait: they could not run even if there were room
     kv_usage: float
     heartbeat_age: float
     restarting: bool = False  # after a failure

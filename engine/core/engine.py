@@ -228,6 +228,7 @@ class EngineCore:
         figures = RoundReport(
             running=len(scheduler.running),
             waiting=len(scheduler.waiting),
+            deferred=scheduler.deferred,
             kv_usage=scheduler.blocks.usage,
             batched_tokens=sum(len(w.tokens) + o.draft_rows for w, o in zip(plan.work, out.outputs, strict=True)),
             prompt_tokens=sum(len(w.tokens) for w in plan.work if w.reads_prompt),

@@ -46,14 +46,15 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
 
     A round that fails ends its requests. Raises what it raises if several fail in a row.
     """
-    reported_work = False  # whether clients last saw a busy engine
+    reported = (0, 0)  # requests that the clients know of: in the core, and in `compiling`
     failures = 0  # of rounds in a row
     compiling: list[GenerateRequest] = []  # requests that wait for their grammar
     turns = CompilingTurns()
 
     def deliver(report: RoundReport) -> None:
-        nonlocal reported_work
-        reported_work = bool(report.running or report.waiting)
+        nonlocal reported
+        reported = (report.running + report.waiting, len(compiling))
+        report.deferred += len(compiling)
         port.deliver(report)
 
     def attempt(work: Callable[[Deliver], None]) -> None:
@@ -80,7 +81,7 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
                 core.cancel(message.request_id)
             else:
                 core.reset_calibration()
-        compiling = turns.without_ready(compiling, lambda message: _added(core, message, port))
+        compiling = turns.without_ready(compiling, lambda message: _added(core, message, deliver))
         if not core.scheduler.idle:
             before = failures
             attempt(core.run_round)
@@ -89,12 +90,12 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
             continue
         attempt(core.flush)
         port.beat()
-        if reported_work:  # a cancellation emptied the engine
+        if reported != (0, len(compiling)):  # a cancellation emptied the engine, or grammars are being compiled
             deliver(core.idle_report())
         port.wait(_COMPILING_POLL if compiling else _HEARTBEAT)
 
 
-def _added(core: EngineCore, request: GenerateRequest, port: LoopPort) -> bool:
+def _added(core: EngineCore, request: GenerateRequest, deliver: Deliver) -> bool:
     """Queue a request unless it must wait for its grammar. A request that cannot begin fails alone."""
     try:
         if not core.ready(request):
@@ -106,5 +107,5 @@ def _added(core: EngineCore, request: GenerateRequest, port: LoopPort) -> bool:
     except Exception:
         log.exception("request %s could not be started", request.id)
         failure = RequestFailure(request.id, RequestFailedError("The request could not be started."))
-    port.deliver(core.idle_report(failure))
+    deliver(core.idle_report(failure))
     return True

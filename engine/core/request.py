@@ -50,6 +50,7 @@ class Request:
     awaited_prefix: AwaitedPrefix | None = None  # that another request is reading
     overtook: Request | None = None  # for which there was no memory, when this one was admitted
     cached_tokens: int = 0
+    preemptions: int = 0
     prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)  # until the first event carries them
 
     # drafting

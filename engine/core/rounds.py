@@ -123,7 +123,8 @@ class CommittedRound:
 def _timing(request: Request) -> RequestTiming:
     admitted = request.admitted or request.arrival
     first = request.first_token or admitted
-    return RequestTiming(admitted - request.arrival, first - admitted, (request.last_token or first) - first)
+    decode = (request.last_token or first) - first
+    return RequestTiming(admitted - request.arrival, first - admitted, decode, request.preemptions)
 
 
 @dataclass(slots=True)

@@ -14,13 +14,11 @@ from typing import NamedTuple
 from engine.clock import Clock
 from engine.core.request import AwaitedPrefix, Request
 from engine.core.rounds import CommittedRound, RequestOutput
-from engine.core.turns import Shares
+from engine.core.turns import GrammarTime, Shares
 from engine.errors import RequestError, RequestFailedError
 from engine.kv.blocks import Allocation, Blocks
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import FinishReason, RequestFailure
-
-_GRAMMAR_SECONDS = 0.03  # of a round, in which grammars are followed
 
 
 class Counters(NamedTuple):
@@ -57,6 +55,7 @@ class Scheduler:
         self.blocks = blocks
         self.running: list[Request] = []  # in order of admission
         self.waiting: deque[Request] = deque()
+        self.deferred = 0  # requests that waited in the last round for a prefix that another is reading
         self.prefix_queries = self.prefix_hits = self.preemptions = 0
         self._clock = clock
         self._max_num_seqs = max_num_seqs
@@ -104,6 +103,7 @@ class Scheduler:
         part has been read, the prefix cache has it. Requests of others may also overtake one for which there is no
         memory; they make way for it as soon as only they are left in its way.
         """
+        self.deferred = 0
         candidates = list(self.waiting)
         blocked: Request | None = None  # by a lack of memory
         while candidates and not self.settled:
@@ -117,6 +117,7 @@ class Scheduler:
                     break
             candidates.remove(request)
             if self._prefix_in_progress(request):
+                self.deferred += 1
                 continue
             if yielding is not None:
                 self._preempt(yielding)
@@ -193,7 +194,7 @@ class Scheduler:
         for request in decoding:
             if request.slab >= 0:  # otherwise preempted for an older request
                 self._reserve(request)
-        grammar_time = _GrammarTime()
+        grammar_time = GrammarTime()
         decoding = grammar_time.among([r for r in decoding if r.slab >= 0])
         prompts = [r for r in self.running if not r.decoding]
         spare = self._max_rows - len(decoding)
@@ -213,7 +214,7 @@ class Scheduler:
         return StepPlan(tuple(sorted(works, key=lambda w: w.slab)), self.blocks.take_changes())
 
     def _prompt_works(
-        self, prompts: Sequence[Request], spare: int, grammar_time: _GrammarTime, *, beside: bool
+        self, prompts: Sequence[Request], spare: int, grammar_time: GrammarTime, *, beside: bool
     ) -> Iterator[Work]:
         """Yield the round's rows of prompts; `beside`: others decode.
 
@@ -293,6 +294,7 @@ class Scheduler:
         request.slab, request.computed = -1, 0
         request.prompt_logprobs.clear()
         request.policy.suspend(request.view)
+        request.preemptions += 1
         self.preemptions += 1
         self.waiting.appendleft(request)
 
@@ -374,33 +376,3 @@ class Scheduler:
         if request.slab >= 0:
             self.blocks.release(request.slab)
             request.slab = -1
-
-
-class _GrammarTime:
-    """Leaves requests out of a round whose grammars take so long to follow that the others would wait for them."""
-
-    def __init__(self) -> None:
-        self._used = 0.0
-
-    def admit(self, request: Request) -> bool:
-        """Whether a request may draw tokens in this round. Drafts get at most half of the time."""
-        step = 0.0 if request.processor is None else request.processor.step_seconds()
-        if step == 0.0:
-            return True
-        gamma = 0
-        if request.plan is not None:
-            request.plan = request.plan.capped(int(_GRAMMAR_SECONDS / 2 / step) - 1)
-            gamma = request.plan.gamma
-        seconds = (gamma + 1) * step
-        if self._used and self._used + seconds > _GRAMMAR_SECONDS:
-            return False
-        self._used += seconds
-        return True
-
-    def among(self, decoding: Sequence[Request]) -> list[Request]:
-        """Return those that may go on, in the same order. Of the others, those served longest ago go next."""
-        if not any(r.processor is not None for r in decoding):
-            return [*decoding]
-        order = sorted(decoding, key=lambda r: r.last_token or 0.0)
-        admitted = {r.id for r in order if self.admit(r)}
-        return [r for r in decoding if r.id in admitted]

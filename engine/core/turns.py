@@ -1,4 +1,4 @@
-"""Whose turn it is to run: equal shares for API keys, and for the requests of each, however many choices they have."""
+"""Whose turn it is: equal shares for API keys, and for the requests of each, however many choices they have."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from itertools import count
 
 from engine.core.request import Request
 from engine.types import GenerateRequest
+
+_GRAMMAR_SECONDS = 0.03  # of a round, in which grammars are followed
 
 
 class Shares:
@@ -67,3 +69,33 @@ class CompilingTurns:
             elif request.sampling.grammar is not None:
                 self._served[request.owner.key] = next(self._numbers)
         return left
+
+
+class GrammarTime:
+    """Leaves requests out of a round whose grammars take so long to follow that the others would wait for them."""
+
+    def __init__(self) -> None:
+        self._used = 0.0
+
+    def admit(self, request: Request) -> bool:
+        """Whether a request may draw tokens in this round. Drafts get at most half of the time."""
+        step = 0.0 if request.processor is None else request.processor.step_seconds()
+        if step == 0.0:
+            return True
+        gamma = 0
+        if request.plan is not None:
+            request.plan = request.plan.capped(int(_GRAMMAR_SECONDS / 2 / step) - 1)
+            gamma = request.plan.gamma
+        seconds = (gamma + 1) * step
+        if self._used and self._used + seconds > _GRAMMAR_SECONDS:
+            return False
+        self._used += seconds
+        return True
+
+    def among(self, decoding: Sequence[Request]) -> list[Request]:
+        """Return those that may go on, in the same order. Of the others, those served longest ago go next."""
+        if not any(r.processor is not None for r in decoding):
+            return [*decoding]
+        order = sorted(decoding, key=lambda r: r.last_token or 0.0)
+        admitted = {r.id for r in order if self.admit(r)}
+        return [r for r in decoding if r.id in admitted]

@@ -127,14 +127,16 @@ class EngineClient(ABC):
             self._send(ResetCalibration())
 
     def stats(self) -> EngineStats:
-        last = self._last
+        last = self._last or RoundReport()
+        waiting = max(len(self._streams) - last.running, 0)
         return EngineStats(
             ready=self._alive() and not self._draining and self._failure is None,
             draining=self._draining,
             failure=self._failure,
-            running=last.running if last else 0,
-            waiting=max(len(self._streams) - (last.running if last else 0), 0),
-            kv_usage=last.kv_usage if last else 0.0,
+            running=last.running,
+            waiting=waiting,
+            deferred=min(last.deferred, waiting),
+            kv_usage=last.kv_usage,
             heartbeat_age=self._clock.now() - self._heartbeat,
         )
 

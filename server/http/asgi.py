@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.http.errors import FACTS, REQUEST_ID, APIError, as_api_error
+from server.metrics.registry import Exchange
 
 log = logging.getLogger("knapserve.server")
 access_log = logging.getLogger("knapserve.access")
@@ -96,8 +97,8 @@ class InternalErrorMiddleware:
 class RequestIdMiddleware:
     """Add an `x-request-id` to every response; count requests and log those that generate. The outermost middleware."""
 
-    def __init__(self, app: ASGIApp, log_requests: bool, count: Callable[[str, str, int, float], None]) -> None:
-        """`count` receives method, path, status and seconds of every response that started."""
+    def __init__(self, app: ASGIApp, log_requests: bool, count: Callable[[Exchange], None]) -> None:
+        """`count` receives every exchange whose response started."""
         self._app = app
         self._logs = log_requests
         self._count = count
@@ -114,28 +115,36 @@ class RequestIdMiddleware:
         REQUEST_ID.set(request_id)
         start = time.perf_counter()
         status = 0  # until the response starts
+        received = sent = 0
         method = scope["method"]
         if method == "HEAD":  # the reply to GET without its body
             scope = {**scope, "method": "GET"}
 
+        async def receive_counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            return message
+
         async def send_with_id(message: Message) -> None:
-            nonlocal status
+            nonlocal status, sent
             if message["type"] == "http.response.start":
                 status = message["status"]
                 for name in ("x-request-id", *(("request-id",) if scope["path"].startswith("/v1/messages") else ())):
                     MutableHeaders(scope=message)[name] = request_id  # Anthropic's SDKs read the second one
             elif method == "HEAD":
                 message = {**message, "body": b""}
+            sent += len(message.get("body", b""))
             await send(message)
 
         try:
-            await self._app(scope, receive, send_with_id)
+            await self._app(scope, receive_counted, send_with_id)
         except ClientDisconnect:
             log.debug("request %s: client disconnected", request_id)
         finally:
             seconds = time.perf_counter() - start
             if status:
-                self._count(method, scope["path"], status, seconds)
+                self._count(Exchange(method, scope["path"], status, seconds, received, sent))
             if self._logs and FACTS in scope:
                 facts = {"request_id": request_id, "status": status, "seconds": round(seconds, 6), **scope[FACTS]}
                 access_log.info("%s %s", method, scope["path"], extra={"facts": facts})

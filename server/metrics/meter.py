@@ -81,6 +81,7 @@ class RequestMeter:
         metrics.prefill_time.observe(timing.prefill)
         metrics.decode_time.observe(timing.decode)
         metrics.inference_time.observe(timing.prefill + timing.decode)
+        metrics.request_preemptions.observe(timing.preemptions)
         if completion_tokens > 1:
             metrics.per_token.observe(timing.decode / (completion_tokens - 1))
 

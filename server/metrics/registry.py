@@ -17,12 +17,13 @@ from prometheus_client import (
     Gauge,
     Histogram,
     ProcessCollector,
+    Summary,
     disable_created_metrics,
     generate_latest,
 )
 
 from engine.api import Engine
-from engine.types import RequestRound, RoundReport
+from engine.types import EngineStats, RequestRound, RoundReport
 from server.metrics.policy_metrics import ROUND_SECONDS, PolicyMetrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -39,6 +40,7 @@ _REPLY_FINE = (0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.
                30.0, 60.0)  # fmt: skip
 _ITERATION = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 _CHOICES = (1, 2, 5, 10, 20)
+_PREEMPTIONS = (1, 2, 3, 4, 5, 10, 20)
 _POSITIONS = 32
 _SOURCES = ("local_compute", "local_cache_hit")  # of prompt tokens
 _ENDS = ("stop", "length", "abort", "error")
@@ -58,6 +60,21 @@ def _token_bounds(limit: int) -> list[int]:
     """Return buckets 1, 2, 5, 10, … up to `limit`, the context length in tokens."""
     bounds = [digit * 10**power for power in range(12) for digit in (1, 2, 5)]
     return [bound for bound in bounds if bound < limit] + [limit]
+
+
+def _waiting_for_room(stats: EngineStats) -> int:
+    return stats.waiting - stats.deferred
+
+
+class Exchange(NamedTuple):
+    """A request and its reply, over HTTP."""
+
+    method: str
+    path: str
+    status: int
+    seconds: float  # from the request's head to the end of the reply
+    received: int  # bytes of the request's body that were read
+    sent: int  # bytes of the reply's body
 
 
 class Totals(NamedTuple):
@@ -83,6 +100,10 @@ class Metrics:
 
         self._gauge("num_requests_running", "Running requests.").set_function(lambda: engine.stats().running)
         self._gauge("num_requests_waiting", "Waiting requests.").set_function(lambda: engine.stats().waiting)
+        text = "Waiting requests: for room, or for their grammar or a prefix that another request is reading."
+        reasons = Gauge("vllm:num_requests_waiting_by_reason", text, [*self._names, "reason"], registry=self.registry)
+        reasons.labels(*self._values, "capacity").set_function(lambda: _waiting_for_room(engine.stats()))
+        reasons.labels(*self._values, "deferred").set_function(lambda: engine.stats().deferred)
         self._gauge("kv_cache_usage_perc", "Share of the K/V cache in use, 0 to 1.").set_function(
             lambda: engine.stats().kv_usage
         )
@@ -145,6 +166,13 @@ class Metrics:
         self._all_http_seconds = Histogram(
             "http_request_duration_highr_seconds", text, buckets=_REPLY_FINE, registry=self.registry
         )
+        text = "Bytes of request bodies, by handler."
+        self._received = Summary("http_request_size_bytes", text, ["handler"], registry=self.registry)
+        text = "Bytes of reply bodies, by handler."
+        self._sent = Summary("http_response_size_bytes", text, ["handler"], registry=self.registry)
+        for path in _GENERATING:
+            self._received.labels(path)
+            self._sent.labels(path)
 
     def _create_request_metrics(self, token_bounds: Sequence[int]) -> None:
         histogram = self._histogram
@@ -173,6 +201,7 @@ class Metrics:
         self.request_computed = histogram(
             "request_prefill_kv_computed_tokens", "Prompt tokens per request that were not cached.", token_bounds
         )
+        self.request_preemptions = histogram("request_num_preemptions", "Preemptions per request.", _PREEMPTIONS)
         self.longest_choice = histogram(
             "request_max_num_generation_tokens", "Tokens generated in the longest choice of a prompt.", token_bounds
         )
@@ -232,13 +261,16 @@ class Metrics:
         family = self._labelled(f"spec_decode_num_{what}_tokens_per_pos", text, "position", positions)
         return [family.labels(*self._values, position) for position in positions]
 
-    def http(self, method: str, path: str, status: int, seconds: float) -> None:
+    def http(self, exchange: Exchange) -> None:
         """Count a reply. Clients cannot add label values: unknown methods and paths count as "other"."""
+        path = exchange.path
         handler = path if path in _PATHS else "/v1/models/{model_id}" if path.startswith("/v1/models/") else "other"
-        method = method if method in _METHODS else "other"
-        self._http.labels(method, handler, f"{status // 100}xx").inc()
-        self._http_seconds.labels(method, handler).observe(seconds)
-        self._all_http_seconds.observe(seconds)
+        method = exchange.method if exchange.method in _METHODS else "other"
+        self._http.labels(method, handler, f"{exchange.status // 100}xx").inc()
+        self._http_seconds.labels(method, handler).observe(exchange.seconds)
+        self._all_http_seconds.observe(exchange.seconds)
+        self._received.labels(handler).observe(exchange.received)
+        self._sent.labels(handler).observe(exchange.sent)
 
     def finished(self, reason: str) -> None:
         self.success.labels(*self._values, reason).inc()

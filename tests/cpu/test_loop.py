@@ -335,6 +335,33 @@ def test_a_request_that_the_engine_refuses_is_the_clients_error(core: EngineCore
     run(test())
 
 
+def test_a_request_whose_grammar_is_being_compiled_waits_deferred(
+    core: EngineCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients see it too while nothing else runs, and once others do."""
+    compiled = False
+    monkeypatch.setattr(core, "ready", lambda message: compiled or message.id != "a")
+
+    async def test() -> None:
+        nonlocal compiled
+        async with observed(core) as session:
+            slow = session.submit("a")
+            await session.report(lambda report: report.deferred == 1)
+            other = session.submit("b", ENDLESS)
+            session.release(2)
+            await session.report(lambda report: report.running == 1)
+            stats = session.engine.stats()
+            assert (stats.running, stats.waiting, stats.deferred) == (1, 1, 1)
+            await other.aclose()
+            compiled = True
+            session.release()
+            assert tokens_of(await collect(slow))
+            stats = session.engine.stats()
+            assert (stats.running, stats.waiting, stats.deferred) == (0, 0, 0)
+
+    run(test())
+
+
 def test_a_request_that_cannot_begin_fails_alone(
     model: LoadedModel, core: EngineCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

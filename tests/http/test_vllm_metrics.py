@@ -67,6 +67,8 @@ SPECIAL = {
     "http_requests": ("counter", {"method", "handler", "status"}),
     "http_request_duration_seconds": ("histogram", {"method", "handler"}),
     "http_request_duration_highr_seconds": ("histogram", set()),
+    "http_request_size_bytes": ("summary", {"handler"}),
+    "http_response_size_bytes": ("summary", {"handler"}),
 }
 # Those that vLLM exports with certain options, and those of other modules.
 OPTIONAL = """
@@ -101,9 +103,6 @@ simple_kv_offload_used_blocks sleep_mode_operation_duration_seconds sleep_mode_o
 tool_call_parser_invocations umbp_transfer_bytes umbp_transfer_completed umbp_transfer_failed umbp_transfer_submitted
 watermark_requests websocket_connection_duration_seconds websocket_connections websocket_connections_active
 """
-HTTP = """
-http_request_size_bytes http_response_size_bytes
-"""
 
 _REQUEST = [0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680]
 _STEP = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80]
@@ -115,6 +114,7 @@ BUCKETS: dict[str, list[float]] = {
     "vllm:request_time_per_output_token_seconds": _STEP,
     "vllm:iteration_tokens_total": [1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384],
     "vllm:request_params_n": [1, 2, 5, 10, 20],
+    "vllm:request_num_preemptions": [1, 2, 3, 4, 5, 10, 20],
     "http_request_duration_seconds": [0.1, 0.5, 1],
     "http_request_duration_highr_seconds": [
         0.01,
@@ -163,7 +163,7 @@ def served() -> dict[str, Metric]:
 
 
 def test_each_metric_of_vllm_is_either_served_or_documented_as_missing(served: dict[str, Metric]) -> None:
-    names = {*expected(), *(f"vllm:{name}" for name in OPTIONAL.split()), *HTTP.split()}
+    names = {*expected(), *(f"vllm:{name}" for name in OPTIONAL.split())}
     missing = {name for name in names if any(fnmatchcase(name, pattern) for pattern in excluded())}
     assert missing == names - served.keys()
     for pattern in excluded():
@@ -208,13 +208,33 @@ def test_values_of_one_request_are_right() -> None:
     assert found["vllm:cache_config_info", tuple(sorted({"engine": "0", **cache}.items()))] == 1
 
 
+def test_waiting_requests_count_by_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeEngine()
+    stats = replace(engine.stats(), waiting=5, deferred=2)
+    monkeypatch.setattr(engine, "stats", lambda: stats)
+    _, found = scrape(engine)
+    assert vllm(found, "num_requests_waiting") == 5
+    assert vllm(found, "num_requests_waiting_by_reason", reason="capacity") == 3
+    assert vllm(found, "num_requests_waiting_by_reason", reason="deferred") == 2
+
+
+def test_bytes_of_bodies_count_by_handler() -> None:
+    body = TEXT | {"prompt": "prompt"}
+    (whole, streamed), found = scrape(FakeEngine(), (TEXT_PATH, body), (TEXT_PATH, body | {"stream": True}))
+    labels = (("handler", TEXT_PATH),)
+    assert found["http_response_size_bytes_count", labels] == found["http_request_size_bytes_count", labels] == 2
+    assert found["http_response_size_bytes_sum", labels] == len(whole.content) + len(streamed.content)
+    sent = sum(len(reply.request.content) for reply in (whole, streamed))
+    assert found["http_request_size_bytes_sum", labels] == sent
+
+
 def after(n: int, max_tokens: int | None, *generated: int) -> Samples:
     """Return the metrics after a request with prompts of 4 tokens, whose choices have so many tokens."""
     metrics = Metrics(FakeEngine(), "fake/model")
     meter = RequestMeter(metrics, arrival=0.0)
     meter.asked(n, max_tokens)
     for index, tokens in enumerate(generated):
-        timing = RequestTiming(0.0, 0.0, 0.0)
+        timing = RequestTiming(0.0, 0.0, 0.0, preemptions=2)
         meter.event(index, TokenEvent("a", "", (1,), FinishReason.STOP, 4, tokens, timing=timing))
     return samples(metrics.exposition().decode())
 
@@ -224,6 +244,7 @@ def test_parameters_count_by_prompt_and_limits_by_choice() -> None:
     assert (vllm(found, "request_params_n_count"), vllm(found, "request_params_n_sum")) == (2, 2 + 2)
     assert vllm(found, "request_max_num_generation_tokens_sum") == 7 + 5
     assert vllm(found, "request_params_max_tokens_sum") == 4 * 10
+    assert vllm(found, "request_num_preemptions_sum") == 4 * 2
     found = after(2, None, 3)  # the other choice is still running
     assert vllm(found, "request_params_n_count") == vllm(found, "request_max_num_generation_tokens_count") == 0
     assert vllm(found, "request_params_max_tokens_sum") == INFO.max_model_len - 4

@@ -197,10 +197,12 @@ def test_a_common_prefix_of_several_chunks_is_read_once() -> None:
     prompts = [prompt, prompt, [*prompt[:4], 2, 2, 2]]
     for tokens in prompts:
         world.add(tokens, SamplingParams(max_tokens=1))
-    running = []
+    running, deferred = [], []
     while not world.scheduler.idle:
         world.step()
         running.append([r.id for r in world.scheduler.running])
+        deferred.append(world.scheduler.deferred)
+    assert deferred[:4] == [2, 1, 1, 0], "both wait, then the second alone, until all of its prefix is read"
     assert [e.request.cached_tokens for e in world.requests.values()] == [0, 8, 4]
     first = {name: next(i for i, ids in enumerate(running) if name in ids) for name in ("r0", "r2")}
     assert first == {"r0": 0, "r2": 1}, "the third request's common prefix is read in the first round"

@@ -182,7 +182,7 @@ class FakeEngine:
 
     def stats(self) -> EngineStats:
         running = len(self.running)
-        return EngineStats(self.ready, self.draining, self.failure, running, 0, 0.5, self.heartbeat_age)
+        return EngineStats(self.ready, self.draining, self.failure, running, 0, 0, 0.5, self.heartbeat_age)
 
     def fail(self, reason: str) -> None:
         self.failure = reason

@@ -416,6 +416,7 @@ class World:
         assert figures is not None
         assert timing is not None
         assert min(timing.queue, timing.prefill, timing.decode) >= 0
+        assert timing.preemptions == self.policy.suspended.count(request.id)
         assert figures.num_rounds == len(expected.rounds)
         assert sum(r.emitted for r in expected.rounds) == len(expected.tokens)
         assert figures.num_draft_tokens == sum(r.drafted for r in expected.rounds)
