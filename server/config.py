@@ -59,6 +59,13 @@ class ServerConfig:
     max_body_values: int = setting(
         200_000, "maximum number of JSON values in a request body, token ids included", limits=(1, 2**40)
     )
+    response_store: int = setting(
+        0,
+        "memory for responses of the Responses API, to which later requests can refer, in bytes or with a unit "
+        "(64MiB); 0: none are stored",
+        parse=parse_bytes,
+        limits=(0, 2**40),
+    )
     max_n: int = setting(128, "maximum number of choices per prompt (parameter n)", limits=(1, 128))
     shutdown_timeout: float = setting(30.0, "seconds for running requests to finish after SIGTERM", limits=_SECONDS)
     cors_origins: tuple[str, ...] = setting((), "origins of web pages that may call the API ('*': all); default: none")

@@ -25,13 +25,13 @@ from server.metrics.throughput import ThroughputLog
 from server.openai.replies.schemas import ChatCompletionChunk, CompletionChunk
 from server.openai.requests.adapted import AdaptedTranslator
 from server.openai.requests.schemas import ChatCompletionRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
-from server.openai.responses.translate import ResponsesTranslator
+from server.openai.responses.stored import StoringTranslator
 from server.openai.routes import build_router
 from server.openai.services import Services
 
 _BODIES = (ChatCompletionRequest, CompletionRequest, TokenizeRequest, DetokenizeRequest)
 _ADAPTED: dict[str, type[AdaptedTranslator]] = {
-    "ResponsesRequest": ResponsesTranslator,
+    "ResponsesRequest": StoringTranslator,
     "MessagesRequest": MessagesTranslator,
 }
 _CHUNKS = (ChatCompletionChunk, CompletionChunk)

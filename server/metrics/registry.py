@@ -49,6 +49,7 @@ _GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/
 _PATHS = {*_GENERATING, "/", "/v1/chat/completions/render", "/v1/completions/render", "/v1/messages/count_tokens",
           "/v1/models", "/tokenize", "/detokenize", "/health", "/ping", "/live", "/metrics", "/version",
           "/reset_calibration"}  # fmt: skip
+_WITH_IDS = (("/v1/models/", "/v1/models/{model_id}"), ("/v1/responses/", "/v1/responses/{response_id}"))
 _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
 
 
@@ -264,7 +265,7 @@ class Metrics:
     def http(self, exchange: Exchange) -> None:
         """Count a reply. Clients cannot add label values: unknown methods and paths count as "other"."""
         path = exchange.path
-        handler = path if path in _PATHS else "/v1/models/{model_id}" if path.startswith("/v1/models/") else "other"
+        handler = path if path in _PATHS else next((h for p, h in _WITH_IDS if path.startswith(p)), "other")
         method = exchange.method if exchange.method in _METHODS else "other"
         self._http.labels(method, handler, f"{exchange.status // 100}xx").inc()
         self._http_seconds.labels(method, handler).observe(exchange.seconds)

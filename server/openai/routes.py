@@ -29,9 +29,6 @@ from server.openai.requests.translate import ParsedRequest, RequestTranslator
 from server.openai.services import Services
 from server.ui import document
 
-# Longer bodies are parsed, rendered and tokenised in a thread. Switching threads costs as much as 2,000 characters.
-INLINE_BYTES = 2000
-
 _INLINE_LOGPROBS = 500  # per event; more are converted in a thread
 
 Parsed = TypeVar("Parsed")
@@ -43,7 +40,15 @@ def _services(request: Request) -> Services:
     return services
 
 
-async def _parse_body(request: Request, parse: Callable[[bytes], Parsed]) -> Parsed:
+def _key(request: Request) -> str:
+    """Return what stands for the client's API key."""
+    key: str = request.scope.get(API_KEY, "")
+    return key
+
+
+async def _parse_body(
+    request: Request, parse: Callable[[bytes], Parsed], inline_bytes: int = RequestTranslator.inline_bytes
+) -> Parsed:
     """Parse the body with `parse`, in a thread if that may take long. Raises APIError."""
     services = _services(request)
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
@@ -54,7 +59,7 @@ async def _parse_body(request: Request, parse: Callable[[bytes], Parsed]) -> Par
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json" and not media_type.endswith("+json"):
             raise invalid("The Content-Type must be application/json.")
-        if len(raw) <= INLINE_BYTES:
+        if len(raw) <= inline_bytes:
             return parse(raw)
         if len(raw) <= LARGE_BYTES:
             return await asyncio.to_thread(parse, raw)
@@ -78,12 +83,12 @@ async def _generate(request: Request, translator: RequestTranslator) -> Response
         return failure
 
     try:
-        parsed = await _parse_body(request, translator.parse)
+        parsed = await _parse_body(request, translator.parse, translator.inline_bytes)
     except (APIError, KnapServeError) as error:
         services.metrics.rejected("invalid")
         raise as_error(error) from None
     meter.facts |= services.facts(parsed)
-    key = request.scope.get(API_KEY, "") if len(services.config.api_key) > 1 else ""
+    key = _key(request) if len(services.config.api_key) > 1 else ""
     try:
         generation = services.submit(parsed, meter, key)
         if parsed.stream:
@@ -154,7 +159,24 @@ async def completions(request: Request) -> Response:
 
 
 async def responses(request: Request) -> Response:
-    return await _generate(request, _services(request).responses)
+    return await _generate(request, _services(request).responses.of(_key(request)))
+
+
+async def retrieve_response(request: Request, response_id: str) -> Response:
+    found = _services(request).stored.get(response_id, _key(request))
+    if found is None:
+        raise _no_response(response_id)
+    return Response(found.reply, media_type="application/json")
+
+
+async def delete_response(request: Request, response_id: str) -> reply_schemas.Deleted:
+    if not _services(request).stored.remove(response_id, _key(request)):
+        raise _no_response(response_id)
+    return reply_schemas.Deleted(id=response_id)
+
+
+def _no_response(id: str) -> APIError:
+    return APIError(404, f"Response with id {id!r:.80} not found.")
 
 
 async def messages(request: Request) -> Response:
@@ -254,7 +276,7 @@ _DESCRIPTIONS = {
     400: "Invalid or unsupported request, or one that exceeds the context length.",
     401: "Missing or incorrect API key.",
     403: "Cross-origin request refused.",
-    404: "Unknown model.",
+    404: "Unknown model, response or item.",
     408: "The request body did not arrive in time.",
     413: "Request body too large.",
     415: "Request body with a Content-Encoding.",
@@ -304,7 +326,8 @@ def _events() -> Responses:
 
 
 def _text(media_type: str, description: str) -> Responses:
-    return {200: {"description": description, "content": {media_type: {"schema": _STRING}}}}
+    schema = {"type": "object"} if media_type == "application/json" else _STRING
+    return {200: {"description": description, "content": {media_type: {"schema": schema}}}}
 
 
 def build_router(config: ServerConfig) -> APIRouter:
@@ -328,6 +351,9 @@ def build_router(config: ServerConfig) -> APIRouter:
     add_post("/v1/chat/completions/render", render_chat, chat, {})
     add_post("/v1/completions/render", render_completion, text, {})
     add_post("/v1/responses", responses, "ResponsesRequest", _events())
+    stored, errors = "/v1/responses/{response_id}", _errors(*key, 404, 503)
+    add(stored, retrieve_response, response_class=Response, responses=_text("application/json", "A response.") | errors)
+    add(stored, delete_response, methods=["DELETE"], responses=errors)
     add_post("/v1/messages", messages, "MessagesRequest", _events())
     add_post("/v1/messages/count_tokens", count_tokens, "MessagesRequest", {})
     add_post("/tokenize", tokenize, schemas.TokenizeRequest, {})

@@ -17,6 +17,8 @@ from server.openai.chat import ChatTranslator
 from server.openai.generation import Generation
 from server.openai.replies import schemas as reply_schemas
 from server.openai.requests.translate import CompletionTranslator, ParsedRequest
+from server.openai.responses.store import ResponseStore
+from server.openai.responses.stored import StoringTranslator
 from server.openai.responses.translate import ResponsesTranslator
 from server.openai.tokens import TokenizeService
 
@@ -47,7 +49,10 @@ class Services:
         self.completions = CompletionTranslator(
             *(info, engine.tokenizer, self.names, config.max_n), priorities=priorities
         )
-        self.responses, self.messages = ResponsesTranslator(self.chat), MessagesTranslator(self.chat)
+        self.stored = ResponseStore(config.response_store)
+        storing = config.response_store > 0
+        self.responses = StoringTranslator(self.chat, self.stored) if storing else ResponsesTranslator(self.chat)
+        self.messages = MessagesTranslator(self.chat)
         self.tokens = TokenizeService(info, engine.tokenizer, self.chat)
         self.drain = Drain(engine, config.shutdown_timeout)
         self._silent_ticks = 0

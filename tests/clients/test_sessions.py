@@ -26,7 +26,8 @@ pytestmark = pytest.mark.nightly
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     log = tmp_path_factory.mktemp("clients") / "stderr"
-    process = Process(log, "--model", str(find_default_model()), "--served-model-name", "ours", KNAPSERVE_THREADS="2")
+    flags = ("--model", str(find_default_model()), "--served-model-name", "ours", "--response-store", "1MiB")
+    process = Process(log, *flags, KNAPSERVE_THREADS="2")
     yield process
     process.close()
     assert "Traceback" not in process.log

@@ -26,7 +26,7 @@ from tests.support.fake import INFO, FakeEngine
 from tests.support.harness import Live
 from tests.support.serving import MODEL, Process
 
-GET = ["/v1/models", "/v1/models/{model_id}", "/health", "/ping", "/live", "/version", "/metrics", "/"]
+GET = ["/v1/models", "/health", "/ping", "/live", "/version", "/metrics", "/"]
 POST = {
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2, "stream": True},
     "/v1/completions": {"prompt": ["Hi", "you"], "max_tokens": 2, "logprobs": 1},
@@ -38,6 +38,7 @@ POST = {
     "/tokenize": {"prompt": "Hi", "return_token_strs": True},
     "/detokenize": {"tokens": [5, 6, 7]},
 }
+MISSING = ["/v1/models/{model_id}", "/v1/responses/{response_id}"]  # what random ids do not find
 BARE = ["/reset_calibration"]  # requests without a body
 CHECKS = [
     not_a_server_error,
@@ -103,14 +104,14 @@ def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.param == "fake":
         engine = FakeEngine()
         engine.info = replace(INFO, max_model_len=CONTEXT, policies=POLICIES)
-        live = Live(engine, ServerConfig(served_model_name=(MODEL,), max_n=2))
+        live = Live(engine, ServerConfig(served_model_name=(MODEL,), max_n=2, response_store=1 << 20))
         yield Target(live.url, live.client)
         assert live.client.get("/health").status_code == 200
         assert not engine.running
         live.close()
         return
     request.getfixturevalue("shared_server")  # which measures the profile
-    flags = ("--max-model-len", str(CONTEXT), "--max-n", "2")
+    flags = ("--max-model-len", str(CONTEXT), "--max-n", "2", "--response-store", "1MiB")
     directory = request.getfixturevalue("profile_dir")
     process = Process(tmp_path_factory.mktemp("fuzz") / "stderr", "--profile-dir", str(directory), *flags)
     yield Target(process.url, process.http)
@@ -199,16 +200,20 @@ def fuzz(
 
 def test_every_endpoint_is_tried(document: dict[str, Any]) -> None:
     assert {path: set(operations) for path, operations in document["paths"].items()} == {
-        path: {"get"} if path in GET else {"post"} for path in (*GET, *POST, *BARE)
+        **{path: {"get"} for path in (*GET, *MISSING)},
+        **{path: {"post"} for path in (*POST, *BARE)},
+        "/v1/responses/{response_id}": {"get", "delete"},
     }
 
 
-@pytest.mark.parametrize("path", GET)
+@pytest.mark.parametrize("path", [*GET, *MISSING])
 def test_random_get_requests_get_documented_replies(
     small: Target, session: requests.Session, documented: BaseSchema, path: str
 ) -> None:
     seen = fuzz(documented, ("GET", path), GenerationMode.POSITIVE, small.url, session, 30)
-    assert seen == ({404} if path == "/v1/models/{model_id}" else {200})
+    assert seen == ({404} if path in MISSING else {200})
+    if path == "/v1/responses/{response_id}":
+        assert fuzz(documented, ("DELETE", path), GenerationMode.POSITIVE, small.url, session, 10) == {404}
 
 
 @pytest.mark.parametrize("path", BARE)

@@ -117,7 +117,7 @@ def test_every_endpoint_is_documented() -> None:
 
     routes = [route for route in build_router(ServerConfig()).routes if isinstance(route, APIRoute)]
     shown = {(method, route.path.replace(":path", "")) for route in routes for method in route.methods}
-    documented = set(re.findall(r"^\| (GET|POST) \| `([^`]+)` \|", text_of("docs/api.md"), re.MULTILINE))
+    documented = set(re.findall(r"^\| (GET|POST|DELETE) \| `([^`]+)` \|", text_of("docs/api.md"), re.MULTILINE))
     assert documented == shown | {("GET", "/openapi.json")}
 
 

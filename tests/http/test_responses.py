@@ -6,23 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from openai.types.responses import Response, ResponseStreamEvent
-from pydantic import TypeAdapter
+from openai.types.responses import Response
 
 from engine.errors import RequestFailedError
 from server.config import ServerConfig
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT_PATH, ask
+from tests.support.responding import PATH, WEATHER, events_of
 from tests.support.speaking import ANSWERS, CALL, RecordingEngine, TalkingEngine, pieces
-
-PATH = "/v1/responses"
-EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
-WEATHER = {
-    "type": "function",
-    "name": "weather",
-    "description": "Of a city.",
-    "parameters": {"type": "object", "properties": {}},
-}
 
 
 def reply_to(engine: FakeEngine, body: dict[str, Any]) -> dict[str, Any]:
@@ -31,17 +22,6 @@ def reply_to(engine: FakeEngine, body: dict[str, Any]) -> dict[str, Any]:
     Response.model_validate_json(reply.content)
     found: dict[str, Any] = reply.json()
     return found
-
-
-def events_of(content: bytes) -> list[dict[str, Any]]:
-    events = []
-    for block in content.decode().strip().split("\n\n"):
-        name, data = block.split("\n")
-        events.append(json.loads(data.removeprefix("data: ")))
-        EVENT.validate_python(events[-1])
-        assert name == f"event: {events[-1]['type']}"
-    assert [event["sequence_number"] for event in events] == [*range(len(events))]
-    return events
 
 
 def without_ids(value: Any) -> Any:

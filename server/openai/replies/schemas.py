@@ -256,6 +256,12 @@ class Status(BaseModel):
     status: Literal["ok"] = "ok"
 
 
+class Deleted(BaseModel):
+    id: str
+    object: Literal["response.deleted"] = "response.deleted"
+    deleted: Literal[True] = True
+
+
 class Version(BaseModel):
     version: str
 

@@ -56,7 +56,7 @@ class AdaptedTranslator(RequestTranslator):
         self._check = self.parameter_check()
 
     def parse(self, raw: bytes) -> ParsedRequest:
-        body = read_object(raw)
+        body = self.read(raw)
         try:
             parsed = self._chat.parse_request(self.chat_request(body))
         except APIError as error:
@@ -72,6 +72,10 @@ class AdaptedTranslator(RequestTranslator):
             return self._chat.count_tokens(self.chat_request(body))
         except APIError as error:
             raise self._located(error, body) from None
+
+    def read(self, raw: bytes) -> Body:
+        """Return the object of a body, without its null fields. Raises APIError."""
+        return read_object(raw)
 
     def chat_request(self, body: Body) -> ChatCompletionRequest:
         """Return the chat request that a body stands for. Raises APIError."""

@@ -4,7 +4,7 @@ import time
 import uuid
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NamedTuple, cast
@@ -42,7 +42,9 @@ class ResponseWriter(EventWriter):
     def __init__(self, echoed: Json, tools: Mapping[str, OfferedTool]) -> None:
         """`echoed` are the fields of the response that repeat the request; `tools` by the names of their functions."""
         self.id = _id("resp")
-        self._echoed, self._tools = echoed, tools
+        self.echoed = echoed
+        self.on_end: Callable[[bytes, list[str]], None] | None = None  # takes the reply and the ids of its items
+        self._tools = tools
         self._number = -1  # of the last event
         self._output: list[Body] = []
         self._open: Body | None = None  # the last item, until it is complete
@@ -87,7 +89,7 @@ class ResponseWriter(EventWriter):
             "store": False,
             "truncation": "disabled",
             "usage": None if self._usage is None else _usage(self._usage),
-            **self._echoed,
+            **self.echoed,
             **((self._metrics and {"metrics": self._metrics}) or {}),
         }
 
@@ -180,7 +182,10 @@ class ResponseWriter(EventWriter):
         status = "incomplete" if self._finish_reason == "length" else "completed"
         unfinished = self._call is not None and self._finish_reason == "stop"  # a stop string within a call
         yield from self._close("incomplete" if unfinished else status)
-        yield self._event(f"response.{status}", response=self.reply())
+        reply = self.reply()
+        if self.on_end is not None:
+            self.on_end(self.dump(reply).encode("ascii"), [item["id"] for item in self._output])
+        yield self._event(f"response.{status}", response=reply)
 
     def _item_event(self, name: str, /, **fields: Any) -> Event:
         assert self._open is not None

@@ -1,4 +1,4 @@
-"""Convert requests of OpenAI's Responses API to chat requests. Nothing is stored: each request has all items."""
+"""Convert requests of OpenAI's Responses API, which have all items of a conversation, to chat requests."""
 
 import json
 from collections.abc import Sequence
@@ -87,12 +87,16 @@ class ResponsesTranslator(AdaptedTranslator):
     prompt_param = "input"
     parameters = "parameters"
     names = _NAMES
-    known = _KNOWN
+    known: tuple[str, ...] = _KNOWN
     described = _DESCRIBED
     required = ("input",)
     ignored = _IGNORED
     refused = _REFUSED
     refused_inside = _REFUSED_INSIDE
+
+    def of(self, key: str) -> "ResponsesTranslator":
+        """Return the translator for the requests of an API key."""
+        return self
 
     def to_chat(self, body: Body) -> Body:
         for name in _COUNTS:
@@ -192,7 +196,7 @@ def _add(talk: Conversation, item: Body, param: str) -> None:
         talk.result(string(item, "call_id", param, kind), result_text(told, _TEXT_PARTS, f"{param}.output"))
     elif kind not in (*TOOL_LISTS, "mcp_list_tools"):  # which lists tools that run on OpenAI's servers
         reason = (
-            "nothing is stored, so send the item itself ('store': false)"
+            "nothing is stored without --response-store, so send the item itself ('store': false)"
             if kind == "item_reference"
             else "this model reads text and calls only"
         )

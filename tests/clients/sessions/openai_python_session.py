@@ -2,7 +2,7 @@
 
 import os
 
-from openai import OpenAI
+from openai import BadRequestError, OpenAI
 from pydantic import BaseModel, Field
 
 URL, MODEL = os.environ["CLIENTS_URL"], os.environ["CLIENTS_MODEL"]
@@ -31,3 +31,13 @@ response = client.responses.create(input=QUESTION, max_output_tokens=30, **optio
 assert response.output_text == whole.choices[0].message.content
 with client.responses.stream(input=QUESTION, max_output_tokens=30, **options) as stream:
     assert stream.until_done().get_final_response().output_text == response.output_text
+assert client.responses.retrieve(response.id).output_text == response.output_text
+follow = {"input": "And of Italy?", "previous_response_id": response.id}
+assert "Rome" in client.responses.create(max_output_tokens=30, **follow, **options).output_text
+client.responses.delete(response.id)
+code = None
+try:
+    client.responses.create(max_output_tokens=30, **follow, **options)
+except BadRequestError as error:
+    code = error.code
+assert code == "previous_response_not_found"

@@ -22,3 +22,12 @@ for (const model of [compatible(name), openai.responses(name)]) {
   const { object } = await generateObject({ prompt, schema: z.object({ city: z.string().max(20) }), ...options });
   assert.ok(object.city.length <= 20);
 }
+
+// Its default is to refer to what the server has stored.
+const model = openai.responses(name);
+const first = [{ role: "user", content: prompt }];
+const answer = await generateText({ model, messages: first, temperature: 0, maxOutputTokens: 40 });
+const messages = [...first, ...answer.response.messages, { role: "user", content: "And of Italy?" }];
+const next = await generateText({ model, messages, temperature: 0, maxOutputTokens: 40 });
+assert.match(JSON.stringify(next.request.body), /item_reference/);
+assert.match(next.text, /Rome/);
