@@ -163,6 +163,8 @@ async def responses(request: Request) -> Response:
 
 
 async def retrieve_response(request: Request, response_id: str) -> Response:
+    if request.query_params.get("stream", "false").lower() not in ("false", "0"):
+        raise invalid("A stored response cannot be streamed.", "stream")
     found = _services(request).stored.get(response_id, _key(request))
     if found is None:
         raise _no_response(response_id)
@@ -351,9 +353,9 @@ def build_router(config: ServerConfig) -> APIRouter:
     add_post("/v1/chat/completions/render", render_chat, chat, {})
     add_post("/v1/completions/render", render_completion, text, {})
     add_post("/v1/responses", responses, "ResponsesRequest", _events())
-    stored, errors = "/v1/responses/{response_id}", _errors(*key, 404, 503)
-    add(stored, retrieve_response, response_class=Response, responses=_text("application/json", "A response.") | errors)
-    add(stored, delete_response, methods=["DELETE"], responses=errors)
+    stored, found = "/v1/responses/{response_id}", _text("application/json", "A stored response.")
+    add(stored, retrieve_response, response_class=Response, responses=found | _errors(400, *key, 404, 503))
+    add(stored, delete_response, methods=["DELETE"], responses=_errors(*key, 404, 503))
     add_post("/v1/messages", messages, "MessagesRequest", _events())
     add_post("/v1/messages/count_tokens", count_tokens, "MessagesRequest", {})
     add_post("/tokenize", tokenize, schemas.TokenizeRequest, {})

@@ -88,6 +88,7 @@ def test_references_to_items_are_the_items(client: Client) -> None:
 def test_a_response_can_be_read_until_it_is_deleted(client: Client) -> None:
     reply = client.post({"input": "Hi", "include": ["message.output_text.logprobs"], "top_logprobs": 1})
     assert client.get(reply["id"]) == reply
+    assert client.get(f"{reply['id']}?stream=true", 400)["error"]["param"] == "stream"
     deleted = client.live.client.delete(f"{PATH}/{reply['id']}")
     assert deleted.json() == {"id": reply["id"], "object": "response.deleted", "deleted": True}
     assert client.get(reply["id"], 404)["error"]["message"].startswith("Response with id")
@@ -130,6 +131,11 @@ def test_an_error_names_the_item_in_the_clients_list(client: Client) -> None:
     bad = {"type": "additional_tools", "tools": [WEATHER | {"name": "a b"}]}
     error = client.post({"input": [bad], "previous_response_id": first["id"]}, 400)["error"]
     assert error["param"] == "input[0].tools[0].name"
+
+
+def test_a_reference_without_an_id_is_refused_by_name(client: Client) -> None:
+    error = client.post({"input": [{"role": "user", "content": "Hi"}, {"type": "item_reference"}]}, 400)["error"]
+    assert error["param"] == "input[1].id"
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class StoringTranslator(ResponsesTranslator):
             items = [{"type": "message", "role": "user", "content": items}]
         if not isinstance(items, list) or not items:
             return body  # which is refused
-        items = [self._resolved(item) for item in items]
+        items = [self._resolved(item, f"input[{index}]") for index, item in enumerate(items)]
         earlier = self._previous_items(body)
         self._earlier = len(earlier)
         return {**body, "input": [*earlier, *items]}
@@ -81,11 +81,11 @@ class StoringTranslator(ResponsesTranslator):
             raise invalid(message, _PREVIOUS, "previous_response_not_found")
         return items
 
-    def _resolved(self, item: object) -> object:
+    def _resolved(self, item: object, param: str) -> object:
         """Return an item of the input; in place of a reference, what it refers to."""
         if not isinstance(item, dict) or item.get("type") != "item_reference":
             return item
-        id = string(item, "id", "input")
+        id = string(item, "id", param)
         if (found := self._store.item(id, self._key)) is None:
             reason = "it was not stored, or it has been forgotten since; send the item itself"
             raise APIError(404, f"Item with id {id!r:.80} not found: {reason}.", param="input")
