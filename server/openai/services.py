@@ -14,9 +14,10 @@ from server.http.lifecycle import Drain
 from server.metrics.meter import RequestMeter
 from server.metrics.registry import Metrics
 from server.openai.chat import ChatTranslator
+from server.openai.completions import CompletionTranslator
 from server.openai.generation import Generation
 from server.openai.replies import schemas as reply_schemas
-from server.openai.requests.translate import CompletionTranslator, ParsedRequest
+from server.openai.requests.translate import ParsedRequest
 from server.openai.responses.store import ResponseStore
 from server.openai.responses.stored import StoringTranslator
 from server.openai.responses.translate import ResponsesTranslator

@@ -1,10 +1,9 @@
 """Convert request bodies to engine requests. `parse` is thread-safe, and long bodies run it in a thread."""
 
-import secrets
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Generic, TypeVar
@@ -16,21 +15,15 @@ from engine.types import EngineInfo, GenerateRequest, Owner, SamplingParams, Tho
 from server.http.errors import APIError, invalid, unknown_model
 from server.http.lifecycle import version
 from server.openai.replies.build import ReplyFormat, Usage
-from server.openai.replies.endpoints import COMPLETION, Endpoint
+from server.openai.replies.endpoints import Endpoint
 from server.openai.replies.logprobs import TokenTexts
 from server.openai.replies.writer import ChunkWriter, ReplyWriter
-from server.openai.requests.answers import answer_of
 from server.openai.requests.bodies import read_object, validate
 from server.openai.requests.parameters import ParameterCheck
-from server.openai.requests.schemas import MAX_BIASES, MAX_PROMPTS, CompletionRequest, GenerationRequest, StreamOptions
-from server.openai.requests.structured import grammar_of
+from server.openai.requests.sampling import RANDOM_SEED, SamplingReader
+from server.openai.requests.schemas import MAX_BIASES, GenerationRequest, StreamOptions
 
-DEFAULT_COMPLETION_TOKENS = 16
 _MAX_LOGPROBS = 1 << 22  # per reply
-_RANDOM_SEED = (None, -1)  # -1 as in vLLM and llama.cpp
-_GREEDY_BELOW = 1e-5  # temperature; dividing logits by less would overflow
-
-_DIGITS = 20  # a token id has fewer
 _MASK63 = 2**63 - 1
 
 RequestT = TypeVar("RequestT", bound=GenerationRequest)
@@ -136,8 +129,8 @@ class Translator(RequestTranslator, Generic[RequestT]):
         not describe tools, so the server does.
         """
         self._info = info
-        self._defaults = dict(info.sampling_defaults)
         self._tokenizer = tokenizer
+        self._sampling = SamplingReader(info, tokenizer)
         self._token_texts = TokenTexts(tokenizer)
         self._fingerprint = (
             f"fp_{sha256(repr((version(), info.model, info.dtype, info.device)).encode()).hexdigest()[:10]}"
@@ -156,20 +149,19 @@ class Translator(RequestTranslator, Generic[RequestT]):
 
     def parse_request(self, request: RequestT) -> ParsedRequest:
         """Render and tokenise a validated request. Raises APIError or RequestError."""
-        info = self._info
-        self.check_model(request.model)
-        if request.n > self._max_n:
-            raise invalid(f"'n' must be at most {self._max_n}.", "n")
-        if request.priority and not self._priorities:
-            raise invalid("'priority' requires a server with --scheduling-policy priority.", "priority")
-        info.check_policy(request.draft_policy)
-        options = request.stream_options or StreamOptions()
-        if options != StreamOptions() and not request.stream:
-            raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
+        self._check_request(request)
         encoded = self._encode_prompts(request)
+        longest = max(map(len, encoded.prompts))
+        room = self._info.max_model_len - longest
         max_tokens = self._max_tokens(request)
         if request.lowers_max_tokens and max_tokens is not None:
-            max_tokens = min(max_tokens, info.max_model_len - max(map(len, encoded.prompts)))
+            max_tokens = min(max_tokens, room)
+        sampling = self._sampling.read(request, max_tokens, longest)
+        if request.min_tokens > (limit := sampling.max_tokens or room):
+            raise invalid(
+                f"'min_tokens' is {request.min_tokens}, but the answer can have at most {limit} tokens.", "min_tokens"
+            )
+        self._check_logprobs(encoded, request.n, sampling.max_tokens)
         format = replace(
             encoded.format,
             prompt_lengths=[len(prompt) for prompt in encoded.prompts],
@@ -178,13 +170,37 @@ class Translator(RequestTranslator, Generic[RequestT]):
             shows_special=not request.skip_special_tokens,
             prompt_only=max_tokens == 0,
         )
-        sampling = self._sampling(request, max_tokens, max(map(len, encoded.prompts)))
-        limit = sampling.max_tokens or info.max_model_len - max(map(len, encoded.prompts))
-        if request.min_tokens > limit:
-            raise invalid(
-                f"'min_tokens' is {request.min_tokens}, but the answer can have at most {limit} tokens.", "min_tokens"
-            )
-        self._check_logprobs(encoded, request.n, sampling.max_tokens)
+        sampling = replace(
+            sampling,
+            grammar=encoded.grammar,
+            grammar_param=encoded.grammar_param,
+            logprobs=encoded.logprobs,
+            prompt_logprobs=bool(format.echo_first_tokens),
+            predicted=encoded.predicted,
+            thought_limit=encoded.thought_limit,
+            skip_special_tokens=sampling.skip_special_tokens and not encoded.special_markers,
+        )
+        return self._parsed(request, encoded.prompts, format, sampling)
+
+    def _check_request(self, request: RequestT) -> None:
+        """Check what does not depend on the prompts. Raises APIError, UnknownPolicyError."""
+        self.check_model(request.model)
+        if request.n > self._max_n:
+            raise invalid(f"'n' must be at most {self._max_n}.", "n")
+        if request.priority and not self._priorities:
+            raise invalid("'priority' requires a server with --scheduling-policy priority.", "priority")
+        self._info.check_policy(request.draft_policy)
+        if request.stream_options not in (None, StreamOptions()) and not request.stream:
+            raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
+
+    def _parsed(
+        self,
+        request: RequestT,
+        prompts: tuple[tuple[int, ...], ...],
+        format: ReplyFormat,
+        sampling: SamplingParams,
+    ) -> ParsedRequest:
+        options = request.stream_options or StreamOptions()
         with_usage = options.include_usage
         id, model, created = (
             f"{self.endpoint.id_prefix}-{uuid.uuid4().hex}",
@@ -196,18 +212,9 @@ class Translator(RequestTranslator, Generic[RequestT]):
             created=created,
             model=model,
             format=format,
-            prompts=encoded.prompts,
-            sampling=replace(
-                sampling,
-                grammar=encoded.grammar,
-                grammar_param=encoded.grammar_param,
-                logprobs=encoded.logprobs,
-                prompt_logprobs=bool(format.echo_first_tokens),
-                predicted=encoded.predicted,
-                thought_limit=encoded.thought_limit,
-                skip_special_tokens=sampling.skip_special_tokens and not encoded.special_markers,
-            ),
-            seeded=request.seed not in _RANDOM_SEED,
+            prompts=prompts,
+            sampling=sampling,
+            seeded=request.seed not in RANDOM_SEED,
             draft_policy=request.draft_policy,
             stream=request.stream,
             usage=Usage.NEVER if not with_usage else Usage.ALWAYS if options.continuous_usage_stats else Usage.AT_END,
@@ -243,62 +250,6 @@ class Translator(RequestTranslator, Generic[RequestT]):
         """Raise APIError if no served model has this name."""
         if name and name not in self._names:
             raise unknown_model(name, self._names)
-
-    def _sampling(self, request: RequestT, max_tokens: int | None, longest: int) -> SamplingParams:
-        stop = request.stop
-        temperature = self._value_or_default(request.temperature, "temperature", 1.0)
-        return SamplingParams(
-            max_tokens=self._cap_max_tokens(1 if max_tokens == 0 else max_tokens, longest),
-            temperature=0.0 if temperature < _GREEDY_BELOW else temperature,
-            top_p=self._value_or_default(request.top_p, "top_p", 1.0),
-            top_k=int(self._value_or_default(request.top_k, "top_k", -1)),
-            min_p=self._value_or_default(request.min_p, "min_p", 0.0),
-            seed=secrets.randbits(63) if request.seed in _RANDOM_SEED else request.seed,
-            stop=() if stop is None else (stop,) if isinstance(stop, str) else tuple(stop),
-            stop_token_ids=self._known_ids(request.stop_token_ids, "stop_token_ids"),
-            ignore_eos=request.ignore_eos,
-            min_tokens=request.min_tokens,
-            presence_penalty=request.presence_penalty,
-            frequency_penalty=request.frequency_penalty,
-            repetition_penalty=self._value_or_default(request.repetition_penalty, "repetition_penalty", 1.0),
-            logit_bias=self._logit_bias(request.logit_bias),
-            allowed_token_ids=self._known_ids(request.allowed_token_ids, "allowed_token_ids"),
-            bad_words=self._bad_words(request.bad_words),
-            skip_special_tokens=request.skip_special_tokens,
-            include_stop=request.include_stop_str_in_output,
-            trace=request.return_rounds,
-        )
-
-    def _known_ids(self, tokens: Sequence[int], param: str) -> tuple[int, ...]:
-        vocabulary = self._info.vocab_size
-        if tokens and max(tokens) >= vocabulary:
-            raise invalid(f"Token ids must be between 0 and {vocabulary - 1}.", param)
-        return tuple(tokens)
-
-    def _bad_words(self, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-        """Return the tokens of words, at the start of a text and after a space, as vLLM does."""
-        texts = [text for word in words if word.strip() for text in (word.strip(), f" {word.strip()}")]
-        found = [tuple(self._tokenizer.encode(text, add_special_tokens=False, literal=True)) for text in texts]
-        return tuple(dict.fromkeys(filter(None, found)))
-
-    def _logit_bias(self, biases: Mapping[str, float]) -> tuple[tuple[int, float], ...]:
-        if not all(token.isascii() and token.isdecimal() and len(token) < _DIGITS for token in biases):
-            raise invalid("The keys of 'logit_bias' must be token ids.", "logit_bias")
-        tokens = [int(token) for token in biases]
-        if len(set(tokens)) < len(tokens):
-            raise invalid("'logit_bias' contains a token twice.", "logit_bias")
-        return tuple(zip(self._known_ids(tokens, "logit_bias"), biases.values(), strict=True))
-
-    def _value_or_default(self, requested: float | None, name: str, neutral: float) -> float:
-        """Return the requested value, else the checkpoint's default, else the neutral value."""
-        return self._defaults.get(name, neutral) if requested is None else requested
-
-    def _cap_max_tokens(self, requested: int | None, prompt_tokens: int) -> int | None:
-        """Lower `max_tokens` to the checkpoint's own limit. That limit alone never rejects a prompt."""
-        limit = self._defaults.get("max_tokens")
-        if limit is None:
-            return requested
-        return min(int(limit), self._info.max_model_len - prompt_tokens if requested is None else requested)
 
     @abstractmethod
     def _encode_prompts(self, request: RequestT) -> EncodedPrompts:
@@ -348,69 +299,8 @@ class Translator(RequestTranslator, Generic[RequestT]):
             raise ContextLengthError(limit, requested, param=param)
 
 
-class CompletionTranslator(Translator[CompletionRequest]):
-    request_type = CompletionRequest
-    endpoint = COMPLETION
-    adds_special_tokens = True
-
-    def _encode_prompts(self, request: CompletionRequest) -> EncodedPrompts:
-        value = request.prompt
-        if isinstance(value, list) and value and not _is_ids(value):
-            if len(value) > MAX_PROMPTS:
-                raise invalid(f"A request can have at most {MAX_PROMPTS} prompts.", "prompt")
-            values, names = value, [f"prompt[{index}]" for index in range(len(value))]
-        else:
-            values, names = [value], ["prompt"]
-        prompts = tuple(self._prompt_ids(item, name) for item, name in zip(values, names, strict=True))
-        for prompt in prompts:
-            self._check_length(len(prompt), self._max_tokens(request))  # before ids are decoded
-        echoes = [
-            item if isinstance(item, str) else self._tokenizer.decode(item) for item in (values if request.echo else ())
-        ]
-        answer = answer_of(request, self._tokenizer)
-        grammar = None
-        if answer is not None:
-            grammar = answer.grammar or grammar_of(
-                answer.schema, answer.expression, None, thinking=False, optional=False
-            )
-        scored = tuple(prompt[0] for prompt in prompts) if request.echo and request.logprobs is not None else ()
-        format = ReplyFormat(COMPLETION, (), echoes=echoes, echo_first_tokens=scored)
-        return EncodedPrompts(
-            prompts,
-            format,
-            logprobs=request.logprobs,
-            grammar=grammar,
-            grammar_param=answer.param if answer else "response_format",
-            special_markers=answer is not None and any(map(self._tokenizer.is_special, answer.markers)),
-        )
-
-    def _max_tokens(self, request: CompletionRequest) -> int | None:
-        limits = (request.max_completion_tokens, request.max_tokens, DEFAULT_COMPLETION_TOKENS)
-        return next(limit for limit in limits if limit is not None)
-
-    def _prompt_ids(self, value: object, param: str) -> tuple[int, ...]:
-        """Return the token ids of one prompt, a text or a list of ids."""
-        if isinstance(value, str):
-            ids = self._encode(value)
-        elif isinstance(value, list) and _is_ids(value):
-            ids = tuple(value)
-            check_token_ids(ids, self._info.vocab_size, param)
-        else:
-            raise invalid(
-                "'prompt' must be a string, a list of token ids, or a list of strings or of lists of token ids.", param
-            )
-        if not value or not ids:  # an empty text may still yield BOS
-            raise invalid("The prompt is empty.", param)
-        return ids
-
-
 def check_token_ids(ids: Sequence[int], vocabulary: int, param: str) -> None:
     """Raise APIError naming the first of a list's items that is not a token id."""
     if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
         bad = next(position for position, token in enumerate(ids) if not 0 <= token < vocabulary)
         raise invalid(f"Token ids must be between 0 and {vocabulary - 1}.", f"{param}[{bad}]")
-
-
-def _is_ids(value: Sequence[object]) -> bool:
-    """Whether all items are integers, which booleans are not here."""
-    return all(type(item) is int for item in value)
