@@ -127,11 +127,12 @@ function followOtherTabs({ key }) {
   paintChats();
 }
 
-// A page that is left keeps the text in the input, and the answer that it was receiving.
+// A page that is left keeps the text in the input, and the answer that it was receiving, or else the question.
 function keepUnfinished() {
-  stored("sessionStorage", (storage) => storage.setItem(UNSENT, $("text").value));
-  const { mine, answer, messages } = unfinished ?? {};
-  if (!answer || !(answer.text || answer.thought) || mine.gone) return;
+  const { mine, answer, messages } = unfinished ?? {}, begun = answer?.text || answer?.thought;
+  const unsent = $("text").value || (answer && !begun ? messages.at(-1).content : "");
+  stored("sessionStorage", (storage) => storage.setItem(UNSENT, unsent));
+  if (!begun || mine.gone) return;
   answer.ending = "stopped";
   mine.title ||= titleOf(messages);
   writeChat(mine, [...messages, finished(answer)]);

@@ -17,7 +17,7 @@ from tests.support.waiting import PATIENCE, until
 
 pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
 
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.support.visitor import Visitor, bare
 
@@ -250,6 +250,16 @@ def test_a_conversation_survives_a_reload(visitor: Visitor) -> None:
     assert titles(visitor) == ["What is a hill?"]
 
 
+def test_a_question_without_an_answer_survives_a_reload(visitor: Visitor) -> None:
+    visitor.page.route("**/v1/chat/completions", lambda route: None)
+    visitor.type("What is a hill?")
+    expect(visitor[".running"]).to_have_count(1)
+    expect(visitor["#text"]).to_have_value("")
+    visitor.page.reload()
+    expect(visitor["#text"]).to_have_value("What is a hill?")
+    expect(visitor[".message"]).to_have_count(0)
+
+
 def test_conversations_can_be_opened_renamed_and_deleted(visitor: Visitor) -> None:
     visitor.script(("Yes.", True))
     for question in ("First", "Second", "Third"):
@@ -456,12 +466,17 @@ def test_a_cut_off_answer_is_marked_for_good(visitor: Visitor) -> None:
 # -- two tabs ----------------------------------------------------------------------------------------------------------
 
 
-def test_two_tabs_share_a_conversation(server: Process, visitor: Visitor) -> None:
-    visitor.set(limit="5").ask("One")
+def second_tab(server: Process, visitor: Visitor) -> Page:
+    """Another tab of the browser, with the same conversation."""
     other = visitor.context.new_page()
     other.goto(server.url)
     expect(other.locator("#state")).to_have_text("ready")
     other.locator("#chat-list .title").click()
+    return other
+
+
+def test_two_tabs_share_a_conversation(server: Process, visitor: Visitor) -> None:
+    other = second_tab(server, visitor.set(limit="5").ask("One"))
     other.locator("#text").fill("Two")
     other.locator("#send").click()
     expect(visitor[".message.user .text"]).to_have_text(["One", "Two"])
@@ -476,11 +491,7 @@ def test_two_tabs_share_a_conversation(server: Process, visitor: Visitor) -> Non
 
 
 def test_two_tabs_that_answer_at_once_lose_nothing(server: Process, visitor: Visitor) -> None:
-    visitor.set(limit="5").ask("One")
-    other = visitor.context.new_page()
-    other.goto(server.url)
-    expect(other.locator("#state")).to_have_text("ready")
-    other.locator("#chat-list .title").click()
+    other = second_tab(server, visitor.set(limit="5").ask("One"))
     held: list[Route] = []
     visitor.page.route("**/v1/chat/completions", lambda route: held.append(route))
     visitor.type("Here")
