@@ -4,7 +4,8 @@ const ADDRESS = /[*_`~]*\]\([^)\n]*\)/y; // of a link, after its text
 const TAGS = "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre strong table tbody td th thead tr ul";
 
 const WEB = /^(?:https?|mailto):/i; // addresses that links may have; other links are text
-const FORMULA = /^(?:\\\([^]{1,1000}?\\\)|\\\[[^]{1,1000}?\\\]|\$\$[^]{1,1000}?\$\$)/; // TeX, which is shown as it is written
+// TeX, which is shown as it is written. Single dollars are pandoc's: within a line, close to the formula, and not before a digit.
+const FORMULA = /^(?:\\\([^]{1,1000}?\\\)|\\\[[^]{1,1000}?\\\]|\$\$[^]{1,1000}?\$\$|\$(?![\s$])[^$\n]{0,999}[^$\s]\$(?!\d))/;
 
 const escaped = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
@@ -23,7 +24,7 @@ marked.use({
   },
   extensions: [{
     name: "formula", level: "inline",
-    start: (source) => source.search(/\\[([]|\$\$/),
+    start: (source) => source.search(/\\[([]|\$/),
     tokenizer: (source) => { const raw = FORMULA.exec(source)?.[0]; return raw && { type: "formula", raw }; },
     renderer: ({ raw }) => escaped(raw),
   }],

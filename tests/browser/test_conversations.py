@@ -178,11 +178,20 @@ def test_rendering_step_by_step_or_at_once_is_the_same(visitor: Visitor) -> None
 
 
 def test_formulas_and_blocked_links_are_shown_as_written(visitor: Visitor) -> None:
-    written = r"\(a_1 * b\) and \[x \, y*z*\] $$c \\ d$$, [one](javascript:alert(1)) [two](/here), \*plain\*."
+    written = (
+        r"\(a_1 * b\) and \[x \, y*z*\] $$c \\ d$$ $e_1 * f * g$ [one](javascript:alert(1)) [two](/here), \*plain\*."
+    )
     visitor.script(*tokens(written))
     visitor.ask("Hi")
     assert (visitor.last_text.text_content() or "").strip() == written.replace(r"\*", "*")
     expect(visitor.last_text.locator("a, em")).to_have_count(0)
+
+
+def test_prices_are_no_formulas(visitor: Visitor) -> None:
+    visitor.script(*tokens("From $5 *up* to $6, $7*x*$8, $ *y* $ and $9."))
+    visitor.ask("Hi")
+    expect(visitor.last_text).to_have_text("From $5 up to $6, $7x$8, $ y $ and $9.")
+    expect(visitor.last_text.locator("em")).to_have_count(3)
 
 
 def test_nesting_too_deep_to_render_is_shown_as_text(visitor: Visitor) -> None:
@@ -476,7 +485,8 @@ def second_tab(server: Process, visitor: Visitor) -> Page:
 
 
 def test_two_tabs_share_a_conversation(server: Process, visitor: Visitor) -> None:
-    other = second_tab(server, visitor.set(limit="5").ask("One"))
+    visitor.set(limit="5").ask("One")
+    other = second_tab(server, visitor)
     other.locator("#text").fill("Two")
     other.locator("#send").click()
     expect(visitor[".message.user .text"]).to_have_text(["One", "Two"])
@@ -491,7 +501,8 @@ def test_two_tabs_share_a_conversation(server: Process, visitor: Visitor) -> Non
 
 
 def test_two_tabs_that_answer_at_once_lose_nothing(server: Process, visitor: Visitor) -> None:
-    other = second_tab(server, visitor.set(limit="5").ask("One"))
+    visitor.set(limit="5").ask("One")
+    other = second_tab(server, visitor)
     held: list[Route] = []
     visitor.page.route("**/v1/chat/completions", lambda route: held.append(route))
     visitor.type("Here")
