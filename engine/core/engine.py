@@ -249,5 +249,6 @@ class EngineCore:
             events=failures,
             running=len(scheduler.running),
             waiting=len(scheduler.waiting),
+            deferred=scheduler.deferred if scheduler.waiting else 0,
             kv_usage=scheduler.blocks.usage,
         )

@@ -46,7 +46,7 @@ class LogitsProcessor:
         # Tokens of the reasoning so far; None before it, and -1 after it.
         self._thought: int | None = 0 if self._limit is not None and self._limit.begun else None
         self._forbidden: Tensor | None = None  # on the device, [vocab]: which tokens are not allowed
-        # Whether no token was both allowed and in the grammar, after some text.
+        # Whether, since tokens were last emitted, no token was both allowed and in the grammar.
         self.excluded_all = False
         self._words = sampling.bad_words
         self._recent: list[int] = []  # the last tokens, with which a bad word may begin
@@ -91,6 +91,7 @@ class LogitsProcessor:
     def advance(self, tokens: Sequence[int]) -> None:
         """Count these tokens as emitted."""
         self._generated += len(tokens)
+        self.excluded_all = False  # perhaps after drafted tokens that were rejected
         if self._grammar is not None:
             self._grammar.advance(tokens)
         self._thought = self._thought_after(tokens)

@@ -18,7 +18,6 @@ from server.openai.requests.adapted import (
     string,
     without_nulls,
 )
-from server.openai.requests.bodies import read_object
 from server.openai.requests.parameters import NO_VALUE, Defaults, Inside, called_directly
 from server.openai.requests.schemas import MessagesChatRequest
 from server.openai.requests.translate import ParsedRequest
@@ -56,7 +55,7 @@ _IGNORED = {
 
 def _clears_thinking(body: Mapping[str, Any]) -> bool:
     """Whether the context is edited at most by what chat templates do themselves: earlier thinking is left out."""
-    edits = objects(an_object({**body}, "context_management", ""), "edits", "context_management")
+    edits = objects(an_object(body, "context_management", ""), "edits", "context_management")
     return all(str(edit.get("type")).startswith("clear_thinking") for edit in edits)
 
 
@@ -74,6 +73,7 @@ _NAMES = {
     "thinking_token_budget": "thinking.budget_tokens",
     "stop": "stop_sequences",
     "max_completion_tokens": "max_tokens",
+    "reasoning_effort": "output_config.effort",
     "response_format.json_schema": "output_config.format",
     "response_format": "output_config.format",
 }
@@ -97,7 +97,7 @@ class MessagesTranslator(AdaptedTranslator):
     refused_inside = _REFUSED_INSIDE
 
     def count_tokens(self, raw: bytes) -> int:
-        return super().count_tokens(json.dumps(read_object(raw) | {"max_tokens": 1, "stream": False}).encode())
+        return self._count_tokens(self.read(raw) | {"max_tokens": 1, "stream": False})
 
     def to_chat(self, body: Body) -> Body:
         if "max_tokens" not in body:
@@ -105,13 +105,17 @@ class MessagesTranslator(AdaptedTranslator):
         messages = _messages(body)
         config = without_nulls(an_object(body, "output_config", ""))
         choice = an_object(body, "tool_choice", "")
+        alone = choice.get("disable_parallel_tool_use") or False
+        if not isinstance(alone, bool):
+            name = "tool_choice.disable_parallel_tool_use"
+            raise invalid(f"'{name}' must be a boolean.", name)
         chat: Body = {
             "messages": messages,
             "max_tokens": body["max_tokens"],
             "stop": body.get("stop_sequences") or None,
             "tools": [_tool(tool, f"tools[{index}]") for index, tool in enumerate(objects(body, "tools", ""))],
             "tool_choice": _choice(choice) if choice else None,
-            "parallel_tool_calls": not choice.get("disable_parallel_tool_use", False),
+            "parallel_tool_calls": not alone,
             "reasoning_effort": config.get("effort"),
         }
         if format := config.get("format") or body.get("output_format"):

@@ -1,7 +1,7 @@
 """Convert chat requests: the chat template, tools and structured answers."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -90,7 +90,8 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         """
         calls = None
         if tools and (forced or answer is not None):
-            positions = [request.tools.index(tool) for tool in forced or tools]
+            places = {tool.function.name: place for place, tool in enumerate(request.tools)}
+            positions = [places[tool.function.name] for tool in forced or tools]
             calls = tool_call_grammar(
                 self._tool_format, forced or tools, self._grammar_marker, parallel=parallel, positions=positions
             )
@@ -216,10 +217,11 @@ def _names_function(choice: object) -> bool:
     return isinstance(choice, schemas.ToolChoice) and choice.type == "function"
 
 
-def _named(tools: Sequence[schemas.Tool], names: Sequence[str], param: str) -> list[schemas.Tool]:
+def _named(tools: Sequence[schemas.Tool], names: Iterable[str], param: str) -> list[schemas.Tool]:
     """Return the tools with these names, in their order among all tools. Raises APIError if one is missing."""
+    names = {*names}
     found = [tool for tool in tools if tool.function.name in names]
-    if len(found) < len(set(names)):
+    if len(found) < len(names):
         raise invalid(f"'{param}' names a tool that is not in 'tools'.", param)
     return found
 

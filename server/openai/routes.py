@@ -29,6 +29,8 @@ from server.openai.requests.translate import ParsedRequest, RequestTranslator
 from server.openai.services import Services
 from server.ui import document
 
+# Longer bodies are parsed, rendered and tokenised in a thread. Switching threads costs as much as 2,000 characters.
+_INLINE_BYTES = 2000
 _INLINE_LOGPROBS = 500  # per event; more are converted in a thread
 
 Parsed = TypeVar("Parsed")
@@ -47,7 +49,7 @@ def _key(request: Request) -> str:
 
 
 async def _parse_body(
-    request: Request, parse: Callable[[bytes], Parsed], inline_bytes: int = RequestTranslator.inline_bytes
+    request: Request, parse: Callable[[bytes], Parsed], size_of: Callable[[bytes], int] = len
 ) -> Parsed:
     """Parse the body with `parse`, in a thread if that may take long. Raises APIError."""
     services = _services(request)
@@ -59,9 +61,10 @@ async def _parse_body(
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json" and not media_type.endswith("+json"):
             raise invalid("The Content-Type must be application/json.")
-        if len(raw) <= inline_bytes:
+        size = size_of(raw)
+        if size <= _INLINE_BYTES:
             return parse(raw)
-        if len(raw) <= LARGE_BYTES:
+        if size <= LARGE_BYTES:
             return await asyncio.to_thread(parse, raw)
         async with cancelled_on_disconnect(request.receive):  # a client that has left must not wait here
             await services.large_bodies.acquire()
@@ -83,7 +86,7 @@ async def _generate(request: Request, translator: RequestTranslator) -> Response
         return failure
 
     try:
-        parsed = await _parse_body(request, translator.parse, translator.inline_bytes)
+        parsed = await _parse_body(request, translator.parse, translator.size)
     except (APIError, KnapServeError) as error:
         services.metrics.rejected("invalid")
         raise as_error(error) from None
@@ -159,7 +162,7 @@ async def completions(request: Request) -> Response:
 
 
 async def responses(request: Request) -> Response:
-    return await _generate(request, _services(request).responses.of(_key(request)))
+    return await _generate(request, _services(request).responses.for_request(_key(request)))
 
 
 async def retrieve_response(request: Request, response_id: str) -> Response:

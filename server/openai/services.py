@@ -51,8 +51,9 @@ class Services:
             *(info, engine.tokenizer, self.names, config.max_n), priorities=priorities
         )
         self.stored = ResponseStore(config.response_store)
-        storing = config.response_store > 0
-        self.responses = StoringTranslator(self.chat, self.stored) if storing else ResponsesTranslator(self.chat)
+        self.responses = ResponsesTranslator(self.chat)
+        if config.response_store:
+            self.responses = StoringTranslator(self.chat, self.stored, config.max_body_size)
         self.messages = MessagesTranslator(self.chat)
         self.tokens = TokenizeService(info, engine.tokenizer, self.chat)
         self.drain = Drain(engine, config.shutdown_timeout)

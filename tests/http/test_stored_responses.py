@@ -13,6 +13,7 @@ from server.openai.responses.store import ResponseStore, StoredResponse
 from tests.support.harness import Live, ask
 from tests.support.responding import PATH, WEATHER, events_of
 from tests.support.speaking import CALL, RecordingEngine, TalkingEngine, pieces
+from tests.support.waiting import until
 
 ANSWER = f"<think>Hm.</think>\n\nSure.\n{CALL}"
 Serve = Callable[..., Live]
@@ -155,43 +156,56 @@ def test_without_a_store_nothing_is_found() -> None:
     assert ask(engine, "POST", PATH, json={"input": "Hi", "store": True}).json()["store"] is False
 
 
-def test_a_client_that_leaves_leaves_nothing(live: Serve) -> None:
-    """A conversation without its end cannot be continued."""
+def test_the_response_to_a_client_that_has_left_is_not_stored(live: Serve) -> None:
     client = Client(live)
     client.engine.gate = asyncio.Queue()
     with client.live.client.stream("POST", PATH, json={"input": "Hi", "stream": True}) as reply:
         client.engine.release(2)
-        name = next(line for line in reply.iter_lines() if line.startswith("data: "))
-        id = json.loads(name.removeprefix("data: "))["response"]["id"]
+        line = next(line for line in reply.iter_lines() if line.startswith("data: "))
+        id = json.loads(line.removeprefix("data: "))["response"]["id"]
+    until(lambda: not client.engine.running, "the end of the request")
+    client.engine.release(len(ANSWER))
     client.get(id, 404)
 
 
-def stored(id: str, previous: str | None = None, size: int = 10, key: str = "") -> StoredResponse:
-    items = json.dumps([f"{id} asked"]).encode()
-    reply = json.dumps({"output": [{"id": f"{id} said"}]}).encode()
-    return StoredResponse(id, key, previous, items, reply.ljust(size - len(items)), (f"{id} said",))
+def stored(id: str, previous: str | None = None, size: int = 40, key: str = "") -> StoredResponse:
+    items, output = f'"{id} asked"'.encode(), {f"{id} said": f'"{id} said"'.encode()}
+    return StoredResponse(id, key, previous, items, output, b" " * (size - len(items) - len(output[f"{id} said"])))
 
 
-def test_what_was_not_used_for_longest_is_forgotten() -> None:
+def test_the_least_recently_used_is_forgotten() -> None:
     store = ResponseStore(300)
     for id in ("a", "b", "c"):
         store.add(stored(id, size=100))
     assert store.get("a", "") is not None
     store.add(stored("d", size=100))
-    assert [id for id in "abcd" if store.get(id, "")] == ["a", "c", "d"]
-    assert store.item("b said", "") is None
+    assert store.item("c said", "") == b'"c said"'
     store.add(stored("e", size=301))
-    assert store.get("e", "") is None, "it is larger than the store"
+    assert [id for id in "abcde" if store.get(id, "")] == ["a", "c", "d"], "what is larger than the store is not kept"
+    assert store.item("b said", "") is None
+    assert store.size == 300
 
 
-def test_the_end_of_a_conversation_is_forgotten_before_its_beginning() -> None:
+@pytest.mark.parametrize("use", ["get", "item", "conversation", "none"])
+def test_the_end_of_a_conversation_is_forgotten_before_its_beginning(use: str) -> None:
     store = ResponseStore(400)
     for id, previous in (("a", None), ("b", "a"), ("c", "b")):
         store.add(stored(id, previous, size=100))
+    for _ in range(use != "none"):
+        assert getattr(store, use)("b said" if use == "item" else "b", "")
     store.add(stored("other", size=200))
-    found = {id: store.conversation(id, "") for id in ("a", "b", "c")}
-    assert found == {"a": ["a asked", {"id": "a said"}], "b": None, "c": None} | {
-        "b": ["a asked", {"id": "a said"}, "b asked", {"id": "b said"}]
-    }
+    assert store.conversation("a", "") == b'"a asked","a said"'
+    assert store.conversation("b", "") == b'"a asked","a said","b asked","b said"'
+    assert store.conversation("c", "") is None
     store.remove("a", "")
     assert store.conversation("b", "") is None, "a conversation is never continued without its beginning"
+
+
+def test_references_cannot_make_a_request_larger_than_a_body_may_be(live: Serve) -> None:
+    client = Client(live, max_body_size=3000)
+    reply = client.post({"input": "x" * 2000})
+    error = client.post({"input": "y" * 1000, "previous_response_id": reply["id"]}, 400)["error"]
+    assert "3000 bytes" in error["message"]
+    reference = {"type": "item_reference", "id": reply["output"][0]["id"]}
+    assert client.post({"input": [reference, reference]}, 400)["error"]["param"] == "input[1].id"
+    client.post({"input": [{"id": reference["id"]}, {"role": "user", "content": "Hi"}]})

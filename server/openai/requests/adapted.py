@@ -62,12 +62,14 @@ class AdaptedTranslator(RequestTranslator):
         except APIError as error:
             raise self._located(error, body) from None
         writer = self.writer(body, parsed)
-        sampling = replace(parsed.sampling, grammar_param=self._tool_param(parsed.sampling.grammar_param, body))
+        sampling = replace(parsed.sampling, grammar_param=self._own_param(parsed.sampling.grammar_param, body))
         return replace(parsed, id=writer.id, usage=self.usage, sampling=sampling, writer=writer)
 
     def count_tokens(self, raw: bytes) -> int:
         """Return the number of tokens of a request's prompt. Raises APIError, RequestError."""
-        body = read_object(raw)
+        return self._count_tokens(self.read(raw))
+
+    def _count_tokens(self, body: Body) -> int:
         try:
             return self._chat.count_tokens(self.chat_request(body))
         except APIError as error:
@@ -87,10 +89,10 @@ class AdaptedTranslator(RequestTranslator):
     def _located(self, error: APIError, body: Body) -> APIError:
         """Return an error with this API's path of the invalid tool, in its message too."""
         param = error.param or ""
-        return error.renamed(param, self._tool_param(param, body))
+        return error.renamed(param, self._own_param(param, body))
 
-    def _tool_param(self, param: str, body: Body) -> str:
-        """Return this API's path of a part of a tool."""
+    def _own_param(self, param: str, body: Body) -> str:
+        """Return this API's path of a part of a tool, and the client's of an item."""
         found = _TOOL.match(param)
         if found is None:
             return param
@@ -268,7 +270,7 @@ def part_text(part: object, kinds: Mapping[str, str], param: str) -> str:
     return string(part, field, param)
 
 
-def string(part: Body, field: str, param: str, default: str | None = None) -> str:
+def string(part: Mapping[str, Any], field: str, param: str, default: str | None = None) -> str:
     """Return a field that must be a string. `param` is the path of the object. Raises APIError."""
     value = part.get(field, default)
     if not isinstance(value, str):
@@ -276,7 +278,7 @@ def string(part: Body, field: str, param: str, default: str | None = None) -> st
     return value
 
 
-def objects(part: Body, field: str, param: str) -> Sequence[Body]:
+def objects(part: Mapping[str, Any], field: str, param: str) -> Sequence[Body]:
     """Return a field that must be a list of objects; none if it is absent. Raises APIError."""
     value = part.get(field)
     if value is None:
@@ -286,7 +288,7 @@ def objects(part: Body, field: str, param: str) -> Sequence[Body]:
     return value
 
 
-def an_object(part: Body, field: str, param: str) -> Body:
+def an_object(part: Mapping[str, Any], field: str, param: str) -> Body:
     """Return a field that must be an object; an empty one if it is absent or null. Raises APIError."""
     value = part.get(field)
     if value is None:

@@ -56,10 +56,11 @@ def _ordered(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ordered: list[dict[str, Any]] = []
     for is_result, run in groupby(messages, lambda message: message["role"] == "tool"):
         if is_result and ordered:
-            ids = [call.get("id") for call in ordered[-1].get("tool_calls", ())]
+            calls = [str(call.get("id")) for call in ordered[-1].get("tool_calls", ())]
+            places = {id: place for place, id in reversed([*enumerate(calls)])}
             results = [*run]
-            if all(result.get("tool_call_id") in ids for result in results):
-                results.sort(key=lambda result: ids.index(result.get("tool_call_id")))
+            if all(str(result.get("tool_call_id")) in places for result in results):
+                results.sort(key=lambda result: places[str(result.get("tool_call_id"))])
             ordered += results
         else:
             ordered += run

@@ -111,7 +111,7 @@ class NamedTool(RequestModel):
 
 class AllowedTools(RequestModel):
     mode: Literal["auto", "required"]
-    tools: Annotated[list[NamedTool], Field(min_length=1, max_length=MAX_TOOLS, fail_fast=True)]
+    tools: Annotated[list[NamedTool], Field(min_length=1, max_length=MAX_ADAPTED_TOOLS, fail_fast=True)]
 
 
 class ToolChoice(RequestModel):

@@ -63,6 +63,7 @@ class _Builder:
         self._names: dict[tuple[str, str], str] = {}  # rules by their attributes and bodies
         self._size = 0
         self._pieces_of: dict[str, list[str]] = {}
+        self._untils: dict[tuple[str, Following], str] = {}  # rules of `_until`, and of `_one_of` without a body
         self.rules: list[str] = []
         self.markers: dict[str, int] = {}  # added tokens that are named, with their ids
 
@@ -209,6 +210,12 @@ class _Builder:
         """Return an expression of a text that a terminal's `body` describes, and of the first text that may follow."""
         if not following:
             return self._rule(body, terminal=True)
+        key = body, following
+        if key not in self._untils:
+            self._untils[key] = self._ended(body, following)
+        return self._untils[key]
+
+    def _ended(self, body: str, following: Sequence[str]) -> str:
         plain = [json.dumps(end) for end in following if self._pieces(end) == [end] and end not in self.markers]
         found = []
         if plain:
@@ -225,7 +232,12 @@ class _Builder:
         return self._rule(_alternatives(found))
 
     def _one_of(self, following: Following) -> str:
-        return self._rule(_alternatives(map(self._literal, following))) if following else ""
+        if not following:
+            return ""
+        key = "", following
+        if key not in self._untils:
+            self._untils[key] = self._rule(_alternatives(map(self._literal, following)))
+        return self._untils[key]
 
     def _literal(self, text: str) -> str:
         """Return an expression of exactly this text."""

@@ -90,8 +90,10 @@ class RequestTranslator(ABC):
     """Convert the request bodies of one endpoint."""
 
     prompt_param: str  # name of the field with the prompt
-    # Longer bodies are parsed, rendered and tokenised in a thread. Switching threads costs as much as 2,000 characters.
-    inline_bytes = 2000
+
+    def size(self, raw: bytes) -> int:
+        """Return the bytes of a body with all that it may refer to."""
+        return len(raw)
 
     @abstractmethod
     def parse(self, raw: bytes) -> ParsedRequest:

@@ -43,7 +43,7 @@ class ResponseWriter(EventWriter):
         """`echoed` are the fields of the response that repeat the request; `tools` by the names of their functions."""
         self.id = _id("resp")
         self.echoed = echoed
-        self.on_end: Callable[[bytes, list[str]], None] | None = None  # takes the reply and the ids of its items
+        self.on_end: Callable[[bytes, Sequence[Body]], None] | None = None  # takes the reply and its items
         self._tools = tools
         self._number = -1  # of the last event
         self._output: list[Body] = []
@@ -56,12 +56,13 @@ class ResponseWriter(EventWriter):
         self._finish_reason: str | None = None
         self._usage: Json | None = None
         self._metrics: Json | None = None
+        self._ended_at: int | None = None  # seconds since the epoch
         self._error: APIError | None = None
 
     def events(self, chunk: Chunk) -> Iterator[Event]:
         piece = chunk.piece
         if piece is None:
-            self._usage, self._metrics = chunk.usage, chunk.metrics
+            self._usage, self._metrics, self._ended_at = chunk.usage, chunk.metrics, int(time.time())
             yield from self._end()
         elif piece.opening:
             yield self._event("response.created", response=self.reply())
@@ -80,7 +81,7 @@ class ResponseWriter(EventWriter):
             "object": "response",
             "status": status,
             "background": False,
-            "completed_at": int(time.time()) if status == "completed" else None,
+            "completed_at": self._ended_at if status == "completed" else None,
             "error": {"code": "server_error", "message": self._error.message} if self._error else None,
             "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
             "output": [*self._output],
@@ -101,7 +102,8 @@ class ResponseWriter(EventWriter):
     def dump(self, body: Body) -> str:
         text = super().dump(body)
         for item, entries in self._logprobs.items():
-            text = text.replace(f'"logprobs":["{item}"]', f'"logprobs":[{",".join(entries)}]')
+            if (place := f'"logprobs":["{item}"]') in text:  # in few events
+                text = text.replace(place, f'"logprobs":[{",".join(entries)}]')
         return text
 
     def _continue(self, piece: Piece) -> Iterator[Event]:
@@ -114,13 +116,16 @@ class ResponseWriter(EventWriter):
         self._held += cast(list[Json], (piece.logprobs or {}).get("content") or [])
         if not (delta.content or delta.reasoning or delta.call is not None):
             return
-        if self._open is None or self._open["type"] != kind or self._call != delta.call:
+        first = not self._output
+        begins = self._open is None or self._open["type"] != kind or self._call != delta.call
+        if begins:
             yield from self._close("completed")
             yield from self._begin(kind, delta.call, delta.name)
         self._text.append(text := delta.reasoning or delta.arguments or delta.content)
         if not text:
             return
-        spoken, self._held = _of_text(self._held, text)
+        follows = not begins or (first and kind == "message")  # no marker comes before it
+        spoken, self._held = _of_text(self._held, text, follows=follows)
         if kind == "message":
             logprobs = [*spoken]
             if logprobs:
@@ -184,7 +189,7 @@ class ResponseWriter(EventWriter):
         yield from self._close("incomplete" if unfinished else status)
         reply = self.reply()
         if self.on_end is not None:
-            self.on_end(self.dump(reply).encode("ascii"), [item["id"] for item in self._output])
+            self.on_end(self.dump(reply).encode("ascii"), self._output)
         yield self._event(f"response.{status}", response=reply)
 
     def _item_event(self, name: str, /, **fields: Any) -> Event:
@@ -196,13 +201,14 @@ class ResponseWriter(EventWriter):
         return name, {"type": name, "sequence_number": self._number, **fields}
 
 
-def _of_text(entries: Sequence[Json], text: str) -> tuple[Sequence[Json], list[Json]]:
+def _of_text(entries: Sequence[Json], text: str, *, follows: bool) -> tuple[Sequence[Json], list[Json]]:
     """Return the log-probabilities of the tokens that make a text, and those of the tokens after it.
 
-    Tokens before it are markers, which belong to no item.
+    Unless the text `follows` the one before at once, tokens before it are markers, which belong to no item.
     """
     pieces = [bytes(cast(list[int], entry["bytes"])) for entry in entries]
-    start = b"".join(pieces).rfind(text.encode())
+    whole = b"".join(pieces)
+    start = 0 if follows and whole.startswith(text.encode()) else whole.rfind(text.encode())
     if start < 0:
         return entries, []
     ends = [*accumulate(map(len, pieces))]

@@ -1,9 +1,10 @@
 """Convert the tools of OpenAI's Responses API, and choices among them, to those of chat completions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Set
 
 from server.http.errors import invalid
 from server.openai.requests.adapted import Body, an_object, objects, string, without_nulls
+from server.openai.requests.schemas import MAX_ADAPTED_TOOLS
 from server.openai.responses.events import CUSTOM_INPUT, OfferedTool
 
 DOT = "."  # between a namespace and a name
@@ -40,6 +41,8 @@ def offered_tools(body: Body) -> dict[str, tuple[OfferedTool, Body, str]]:
             if name in found and path.startswith("tools"):  # items may repeat a tool
                 raise invalid("The names of 'tools' must differ.", f"{path}.name")
             found[name] = OfferedTool(_CALLS[kind], own, space), part, path
+            if len(found) > MAX_ADAPTED_TOOLS:
+                raise invalid(f"A request can have at most {MAX_ADAPTED_TOOLS} tools.", "tools")
     return found
 
 
@@ -83,24 +86,30 @@ def listed_tools(body: Body) -> list[Body]:
     return [tool for tool in objects(body, "tools", "") if tool.get("type") not in _HOSTED]
 
 
-def tool_choice(choice: Body, names: Sequence[str]) -> Body:
+def tool_choice(choice: Body, names: Iterable[str]) -> Body:
     """Return a choice among the functions of these names in the format of chat completions. Raises APIError."""
     if choice.get("type") in ("function", "custom"):
-        (name,) = _chosen(choice, names)
+        (name,) = _chosen(choice, {*names})
         return {"type": "function", "function": {"name": name}}
     if choice.get("type") != "allowed_tools":
         raise invalid("'tool_choice' must be a string, a function or allowed tools.", "tool_choice.type")
     chosen = [tool for tool in objects(choice, "tools", "tool_choice") if tool.get("type") not in _HOSTED]
-    allowed = [{"type": "function", "function": {"name": name}} for tool in chosen for name in _chosen(tool, names)]
+    if len(chosen) > MAX_ADAPTED_TOOLS:
+        raise invalid(f"A choice can have at most {MAX_ADAPTED_TOOLS} tools.", "tool_choice.tools")
+    known = {*names}
+    found = dict.fromkeys(name for tool in chosen for name in _chosen(tool, known))
+    allowed = [{"type": "function", "function": {"name": name}} for name in found]
     return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
 
 
-def _chosen(tool: Body, names: Sequence[str]) -> list[str]:
+def _chosen(tool: Body, names: Set[str]) -> list[str]:
     """Return the full names of a chosen function, which may lack its namespace, or of all in a namespace."""
     name = string(tool, "name", "tool_choice")
     if tool.get("type") == "namespace":
         return [full for full in names if full.startswith(f"{name}{DOT}")]
     if tool.get("namespace"):
         return [f"{tool['namespace']}{DOT}{name}"]
+    if name in names:
+        return [name]
     within = [full for full in names if full.endswith(f"{DOT}{name}")]
-    return within if name not in names and len(within) == 1 else [name]
+    return within if len(within) == 1 else [name]

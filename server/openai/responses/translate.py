@@ -94,8 +94,8 @@ class ResponsesTranslator(AdaptedTranslator):
     refused = _REFUSED
     refused_inside = _REFUSED_INSIDE
 
-    def of(self, key: str) -> "ResponsesTranslator":
-        """Return the translator for the requests of an API key."""
+    def for_request(self, key: str) -> "ResponsesTranslator":
+        """Return the translator for one request with an API key."""
         return self
 
     def to_chat(self, body: Body) -> Body:
