@@ -79,6 +79,7 @@ _NAMES = {
 }
 _TEXT = {"type": "text"}
 _TEXT_BLOCKS = {"text": "text"}
+_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")  # those of the server are Anthropic's own
 # The first system block of Claude Code. It differs from request to request, so that no prefix could be shared.
 _BILLING = "x-anthropic-billing-header:"
 
@@ -89,7 +90,7 @@ class MessagesTranslator(AdaptedTranslator):
     names = _NAMES
     known = _KNOWN
     described = _DESCRIBED
-    required = ("messages", "max_tokens")
+    required: tuple[str, ...] = ("messages", "max_tokens")
     chat_type = MessagesChatRequest
     usage = Usage.ALWAYS  # the first event has it too
     ignored = _IGNORED
@@ -103,6 +104,8 @@ class MessagesTranslator(AdaptedTranslator):
         if "max_tokens" not in body:
             raise invalid("Missing required parameter: 'max_tokens'.", "max_tokens")
         messages = _messages(body)
+        if not messages:
+            raise invalid("'messages' must have at least one message that the model can read.", "messages")
         config = without_nulls(an_object(body, "output_config", ""))
         choice = an_object(body, "tool_choice", "")
         alone = choice.get("disable_parallel_tool_use") or False
@@ -114,7 +117,7 @@ class MessagesTranslator(AdaptedTranslator):
             "max_tokens": body["max_tokens"],
             "stop": body.get("stop_sequences") or None,
             "tools": [_tool(tool, f"tools[{index}]") for index, tool in enumerate(objects(body, "tools", ""))],
-            "tool_choice": _choice(choice) if choice else None,
+            "tool_choice": _choice(choice) if "tool_choice" in body else None,
             "parallel_tool_calls": not alone,
             "reasoning_effort": config.get("effort"),
         }
@@ -127,9 +130,14 @@ class MessagesTranslator(AdaptedTranslator):
             thinking = an_object(body, "thinking", "")
             if thinking.get("type") not in ("enabled", "adaptive", "disabled"):
                 raise invalid("'thinking.type' must be 'enabled', 'adaptive' or 'disabled'.", "thinking.type")
+            if thinking.get("display") not in (None, "summarized", "omitted"):
+                raise invalid("'thinking.display' must be 'summarized' or 'omitted'.", "thinking.display")
+            budget = thinking.get("budget_tokens")
+            if budget is not None and (not isinstance(budget, int | float) or isinstance(budget, bool)):
+                raise invalid("'thinking.budget_tokens' must be a number.", "thinking.budget_tokens")
             thinks = thinking["type"] != "disabled"
             if self._chat.limits_thoughts:
-                chat["thinking_token_budget"] = thinking.get("budget_tokens")
+                chat["thinking_token_budget"] = budget
             chat["chat_template_kwargs"] = {"enable_thinking": thinks} | an_object(body, "chat_template_kwargs", "")
         last = messages[-1]
         if last["role"] == "assistant" and last["content"] and not last.get("tool_calls"):
@@ -145,6 +153,12 @@ class MessagesTranslator(AdaptedTranslator):
         return MessageWriter(
             parsed.model, shows_thinking=not omitted, fills_context=fills and limit != body["max_tokens"]
         )
+
+
+class CountTokensTranslator(MessagesTranslator):
+    """Bodies of `count_tokens` need no limit."""
+
+    required = ("messages",)
 
 
 def _messages(body: Body) -> list[Body]:
@@ -174,28 +188,59 @@ def _messages(body: Body) -> list[Body]:
 
 
 def _add(talk: Conversation, role: str, blocks: Any, param: str) -> None:
-    """Add the blocks of a message. Results of tools come before its text, as models expect them."""
+    """Add the blocks of a message. Results of the client's tools come before its text, as models expect them."""
+    if role == "assistant":
+        _add_answer(talk, blocks, param)
+        return
     texts: list[Body] = []
-    calls: list[tuple[str, str, str]] = []
     for index, block in enumerate(blocks):
-        kind, name = block.get("type"), f"{param}.content[{index}]"
-        if kind == "tool_use" and role == "assistant":
-            arguments = json.dumps(an_object(block, "input", name), ensure_ascii=False)
-            calls.append((string(block, "id", name), string(block, "name", name), arguments))
-        elif kind == "tool_result" and role == "user":
-            content = result_text(block.get("content"), _TEXT_BLOCKS, f"{name}.content")
-            failed = "Error: " if block.get("is_error") is True else ""  # chat templates know no failed results
-            talk.result(string(block, "tool_use_id", name), failed + content)
-        elif kind == "thinking" and role == "assistant":
-            talk.reason(string(block, "thinking", name))
-        elif kind != "redacted_thinking":
+        name = f"{param}.content[{index}]"
+        if block.get("type") == "tool_result" and role == "user":
+            talk.result(string(block, "tool_use_id", name), _result(block, name))
+        else:
             texts.append(_TEXT | {"text": part_text(block, _TEXT_BLOCKS, name)})
-    if role == "assistant" and texts:  # parts of one answer
-        talk.say(role, "".join(block["text"] for block in texts))
-    elif texts or not blocks:
+    if texts or not blocks:
         talk.say(role, texts or "")
-    for call in calls:
-        talk.call(*call)
+
+
+def _add_answer(talk: Conversation, blocks: Any, param: str) -> None:
+    """Add the blocks of an answer, also those of tools that run on Anthropic's servers."""
+    texts: list[str] = []  # that follow each other
+
+    def say() -> None:
+        if texts:
+            talk.say("assistant", "".join(texts))
+            texts.clear()
+
+    for index, block in enumerate(blocks):
+        kind, name = str(block.get("type")), f"{param}.content[{index}]"
+        if kind == "redacted_thinking":
+            continue
+        if kind in _CALLS:
+            say()
+            arguments = json.dumps(an_object(block, "input", name), ensure_ascii=False)
+            talk.call(string(block, "id", name), string(block, "name", name), arguments)
+        elif kind.endswith("_tool_result"):
+            say()
+            talk.result(string(block, "tool_use_id", name), _result(block, name))
+        elif kind == "thinking":
+            say()
+            talk.reason(string(block, "thinking", name))
+        else:
+            texts.append(part_text(block, _TEXT_BLOCKS, name))
+    if not blocks:
+        texts.append("")
+    say()
+
+
+def _result(block: Body, param: str) -> str:
+    failed = block.get("is_error") or False
+    if not isinstance(failed, bool):
+        raise invalid(f"'{param}.is_error' must be a boolean.", f"{param}.is_error")
+    content = block.get("content")
+    told = [content] if isinstance(content, dict) else content
+    text = result_text(told, _TEXT_BLOCKS, f"{param}.content")
+    return f"Error: {text}" if failed else text  # chat templates know no failed results
 
 
 def _tool(tool: Body, param: str) -> Body:

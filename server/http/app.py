@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from engine.api import Engine
 from engine.errors import KnapServeError
-from server.anthropic.translate import MessagesTranslator
+from server.anthropic.translate import CountTokensTranslator, MessagesTranslator
 from server.config import ServerConfig
 from server.http.asgi import CorsErrorMiddleware, InternalErrorMiddleware, RequestIdMiddleware
 from server.http.auth import AuthMiddleware
@@ -33,6 +33,7 @@ _BODIES = (ChatCompletionRequest, CompletionRequest, TokenizeRequest, Detokenize
 _ADAPTED: dict[str, type[AdaptedTranslator]] = {
     "ResponsesRequest": StoringTranslator,
     "MessagesRequest": MessagesTranslator,
+    "CountTokensRequest": CountTokensTranslator,
 }
 _CHUNKS = (ChatCompletionChunk, CompletionChunk)
 
@@ -66,7 +67,7 @@ async def _error_response(request: Request, error: Exception) -> Response:
 
 async def _http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return from_http_exception(request, error, request.app.state.paths).response(request.scope)
+    return from_http_exception(request, error, request.app.state.routes).response(request.scope)
 
 
 def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
@@ -98,7 +99,7 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
     )
     app.state.services = services
     router = build_router(config)
-    app.state.paths = [route.path for route in router.routes if isinstance(route, APIRoute) and "{" not in route.path]
+    app.state.routes = [route for route in router.routes if isinstance(route, APIRoute)]
     app.include_router(router)
     # The middleware added last sees a request first.
     if config.api_key:
@@ -110,7 +111,7 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
             allow_origins=config.cors_origins,
             allow_methods=["*"],
             allow_headers=["*"],
-            expose_headers=["x-request-id", "retry-after"],
+            expose_headers=["x-request-id", "request-id", "retry-after"],
         )
     app.add_middleware(RequestIdMiddleware, log_requests=config.log_requests, count=services.metrics.http)
     return app

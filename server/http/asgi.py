@@ -143,6 +143,8 @@ class RequestIdMiddleware:
             log.debug("request %s: client disconnected", request_id)
         finally:
             seconds = time.perf_counter() - start
+            length = Headers(scope=scope).get("content-length", "")  # counts if the body was refused unread
+            received = max(received, int(length) if length.isascii() and length.isdecimal() else 0)
             if status:
                 self._count(Exchange(method, scope["path"], status, seconds, received, sent))
             if self._logs and FACTS in scope:

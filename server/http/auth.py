@@ -41,7 +41,7 @@ class AuthMiddleware:
     def _key(self, headers: Headers) -> str | APIError:
         """Return the digest of the key in the headers, or why there is none. Azure and Anthropic have their own."""
         scheme, _, key = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
+        if scheme.lower() != "bearer" or not key.strip():
             key = headers.get("x-api-key") or headers.get("api-key") or ""
         if not key.strip():
             message = "You didn't provide an API key: send it as 'Authorization: Bearer KEY'."

@@ -5,13 +5,14 @@ The server raises `APIError`, and `as_api_error` maps other exceptions to it.
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from difflib import get_close_matches
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from engine.errors import (
@@ -109,7 +110,10 @@ _UNSUPPORTED = {"thread": "thread_unsupported_request"}
 
 def anthropic_body(error: APIError) -> dict[str, object]:
     """Return the JSON object of an error in Anthropic's format."""
-    details: dict[str, object] = {"type": _ANTHROPIC_TYPES.get(error.status, "api_error"), "message": error.message}
+    # Anthropic's errors have no `param`.
+    unnamed = error.status == 400 and error.param and f"'{error.param}" not in error.message
+    message = f"{error.param}: {error.message}" if unnamed else error.message
+    details: dict[str, object] = {"type": _ANTHROPIC_TYPES.get(error.status, "api_error"), "message": message}
     if error.code == "context_length_exceeded" and (limit := _TOO_LONG.search(error.message)):
         # Anthropic's words, by which Claude Code knows that it must shorten the conversation.
         lengths = _LENGTHS.search(error.message)
@@ -165,14 +169,24 @@ def as_api_error(error: Exception, prompt_param: str | None = None) -> APIError:
     return APIError(500, "The server had an error while processing your request.", type="server_error", code="internal")
 
 
-def from_http_exception(request: Request, error: HTTPException, known: Iterable[str]) -> APIError:
-    """Convert the router's 404 and 405. `known` are paths to suggest."""
+def from_http_exception(request: Request, error: HTTPException, routes: Sequence[Route]) -> APIError:
+    """Convert the router's 404 and 405."""
     target = f"{request.method} {request.url.path}"
+    headers = error.headers
     if error.status_code == 405:
+        headers = {"Allow": ", ".join(sorted(_methods(request, routes)))}
         message = f"Method not allowed: {target}. Perhaps you meant to use a different HTTP method?"
     elif error.status_code == 404:
-        close = get_close_matches(request.url.path, known, 1, 0.7)
+        paths = [route.path for route in routes if "{" not in route.path]
+        close = get_close_matches(request.url.path, paths, 1, 0.7)
         message = f"Unknown path: {target}." + (f" Did you mean {close[0]}?" if close else "")
     else:
         message = str(error.detail)
-    return APIError(error.status_code, message, headers=error.headers)
+    return APIError(error.status_code, message, headers=headers)
+
+
+def _methods(request: Request, routes: Sequence[Route]) -> set[str]:
+    """Return the methods that a request's path has."""
+    matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    methods = {method for route in matching for method in route.methods or ()}
+    return methods | ({"HEAD"} if "GET" in methods else set())

@@ -104,6 +104,10 @@ class Protocol(_StallTimeout, HttpToolsProtocol):
         else:
             _reject_connection(self.transport, error, reason)
 
+    def _reject_head(self) -> None:
+        error = APIError(431, f"The request line and headers are larger than {MAX_HEAD} bytes.")
+        self._reject(error, "Request Header Fields Too Large")
+
     def data_received(self, data: bytes) -> None:
         if self._discards:
             return
@@ -125,8 +129,7 @@ class Protocol(_StallTimeout, HttpToolsProtocol):
         if continued and self._head is not None:
             self._head += len(data)
             if self._head > MAX_HEAD:
-                error = APIError(431, f"The headers are larger than {MAX_HEAD} bytes.")
-                self._reject(error, "Request Header Fields Too Large")
+                self._reject_head()
 
     def on_message_begin(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
@@ -137,6 +140,10 @@ class Protocol(_StallTimeout, HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._head = None
         if self._discards or self.parser.should_upgrade():
+            return
+        if len(self.url) > MAX_HEAD:  # more than the parser of addresses takes
+            self._discards = True
+            self._reject_head()
             return
         if self.parser.get_http_version() == "1.0":
             self._replacement = self._switch_to_h11()

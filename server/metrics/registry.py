@@ -5,6 +5,7 @@ own registry. As in vLLM, prompt tokens and latencies count per choice, as each 
 """
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
@@ -49,7 +50,10 @@ _GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/
 _PATHS = {*_GENERATING, "/", "/v1/chat/completions/render", "/v1/completions/render", "/v1/messages/count_tokens",
           "/v1/models", "/tokenize", "/detokenize", "/health", "/ping", "/live", "/metrics", "/version",
           "/reset_calibration"}  # fmt: skip
-_WITH_IDS = (("/v1/models/", "/v1/models/{model_id}"), ("/v1/responses/", "/v1/responses/{response_id}"))
+_WITH_IDS = (
+    (re.compile(r"/v1/models/.+"), "/v1/models/{model_id}"),
+    (re.compile(r"/v1/responses/[^/]+"), "/v1/responses/{response_id}"),
+)
 _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
 
 
@@ -74,7 +78,7 @@ class Exchange(NamedTuple):
     path: str
     status: int
     seconds: float  # from the request's head to the end of the reply
-    received: int  # bytes of the request's body that were read
+    received: int  # bytes of the request's body
     sent: int  # bytes of the reply's body
 
 
@@ -265,7 +269,7 @@ class Metrics:
     def http(self, exchange: Exchange) -> None:
         """Count a reply. Clients cannot add label values: unknown methods and paths count as "other"."""
         path = exchange.path
-        handler = path if path in _PATHS else next((h for p, h in _WITH_IDS if path.startswith(p)), "other")
+        handler = path if path in _PATHS else next((h for p, h in _WITH_IDS if p.fullmatch(path)), "other")
         method = exchange.method if exchange.method in _METHODS else "other"
         self._http.labels(method, handler, f"{exchange.status // 100}xx").inc()
         self._http_seconds.labels(method, handler).observe(exchange.seconds)

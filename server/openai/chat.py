@@ -210,7 +210,7 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
         return json.dumps(text) if token is None else f"<[{token}]>"
 
     def _max_tokens(self, request: schemas.ChatCompletionRequest) -> int | None:
-        return request.max_completion_tokens or request.max_tokens
+        return request.max_tokens if request.max_completion_tokens is None else request.max_completion_tokens
 
 
 def _names_function(choice: object) -> bool:

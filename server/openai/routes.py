@@ -53,8 +53,8 @@ async def _parse_body(
 ) -> Parsed:
     """Parse the body with `parse`, in a thread if that may take long. Raises APIError."""
     services = _services(request)
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding != "identity":
+    encoding = request.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity"):
         raise APIError(415, f"Send the body without Content-Encoding, not as {encoding}.")
     async with services.bodies.read(request) as raw:
         # Required: without a content type, browsers send cross-origin requests without a preflight.
@@ -360,7 +360,7 @@ def build_router(config: ServerConfig) -> APIRouter:
     add(stored, retrieve_response, response_class=Response, responses=found | _errors(400, *key, 404, 503))
     add(stored, delete_response, methods=["DELETE"], responses=_errors(*key, 404, 503))
     add_post("/v1/messages", messages, "MessagesRequest", _events())
-    add_post("/v1/messages/count_tokens", count_tokens, "MessagesRequest", {})
+    add_post("/v1/messages/count_tokens", count_tokens, "CountTokensRequest", {})
     add_post("/tokenize", tokenize, schemas.TokenizeRequest, {})
     add_post("/detokenize", detokenize, schemas.DetokenizeRequest, {})
     add("/reset_calibration", reset_calibration, methods=["POST"], responses=_errors(*key, 403, 503))

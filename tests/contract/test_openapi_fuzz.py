@@ -34,7 +34,7 @@ POST = {
     "/v1/completions/render": {"prompt": "Hi"},
     "/v1/responses": {"input": "Hi", "max_output_tokens": 2},
     "/v1/messages": {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2},
-    "/v1/messages/count_tokens": {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2},
+    "/v1/messages/count_tokens": {"messages": [{"role": "user", "content": "Hi"}]},
     "/tokenize": {"prompt": "Hi", "return_token_strs": True},
     "/detokenize": {"tokens": [5, 6, 7]},
 }
@@ -86,6 +86,7 @@ FEW: dict[str, dict[str, Any]] = {
         "system": TEXT,
         "max_tokens": {"type": "integer", "minimum": 1, "maximum": 6},
     },
+    "CountTokensRequest": {"messages": {"const": [{"role": "user", "content": "Hi"}]}, "system": TEXT},
 }
 NEEDED = {"ChatCompletionRequest": ["stream"], "CompletionRequest": ["stream"], "Message": ["content"]}
 NEEDED["TokenizeRequest"] = ["prompt"]

@@ -118,6 +118,13 @@ def test_an_offered_upgrade_is_declined(server: Process, chunked: bool, split: b
             assert answer["usage"]["completion_tokens"] == 3
 
 
+def test_a_long_request_line_is_refused(server: Process) -> None:
+    url = server.http.base_url
+    with socket.create_connection((url.host, url.port or 80), PATIENCE) as connection:
+        connection.sendall(b"GET /v1/models/" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert reply_of(connection)[0] == 431
+
+
 def test_a_head_without_end_is_refused(server: Process) -> None:
     url = server.http.base_url
     with socket.create_connection((url.host, url.port or 80), PATIENCE) as connection:

@@ -31,7 +31,20 @@ def refused(path: str, status: int = 400, engine: FakeEngine | None = None, **op
 
 @pytest.mark.parametrize(
     "raw",
-    [b"", b"{", b"[1]", b'"x"', b"null", b'{"model": NaN}', b'{"a": "\xff"}', b'{"a": "\\ud800"}', b"[" * 5000],
+    [
+        b"",
+        b"{",
+        b"[1]",
+        b'"x"',
+        b"null",
+        b'{"model": NaN}',
+        b'{"a": 1e999}',
+        b'{"a": -1E+400}',
+        b'{"a": ' + b"9" * 400 + b".0}",
+        b'{"a": "\xff"}',
+        b'{"a": "\\ud800"}',
+        b"[" * 5000,
+    ],
 )
 @pytest.mark.parametrize("path", [CHAT_PATH, TEXT_PATH])
 def test_a_malformed_body_is_refused(path: str, raw: bytes) -> None:

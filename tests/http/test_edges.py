@@ -76,6 +76,11 @@ def test_wrong_paths_and_methods(method: str, path: str, status: int) -> None:
     assert ("allow" in reply.headers) == (status == 405)
 
 
+def test_a_path_says_which_methods_it_has() -> None:
+    for path, methods in (("/v1/responses/x", "DELETE, GET, HEAD"), (CHAT_PATH, "POST"), ("/health", "GET, HEAD")):
+        assert ask(FakeEngine(), "PUT", path).headers["allow"] == methods
+
+
 @pytest.mark.parametrize("sane", ["abc-1", "a" * 128, "7f:0/x=y+z@h"])
 def test_valid_request_ids_are_returned(sane: str) -> None:
     for path in ("/live", "/nothing", "/v1/models"):
@@ -289,7 +294,8 @@ def test_encoded_bodies_are_refused() -> None:
     reply = ask(FakeEngine(), "POST", CHAT_PATH, content=body, headers=headers)
     assert reply.status_code == 415
     assert "gzip" in reply.json()["error"]["message"]
-    assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT, headers={"content-encoding": "identity"}).status_code == 200
+    for plain in ("identity", ""):
+        assert ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT, headers={"content-encoding": plain}).status_code == 200
 
 
 def test_whole_numbers_may_have_a_point() -> None:

@@ -129,3 +129,70 @@ def test_calls_cannot_be_continued() -> None:
     body = CHAT | {"messages": messages, "continue_final_message": True}
     reply = ask(RecordingEngine(), "POST", CHAT_PATH, json=body)
     assert (reply.status_code, reply.json()["error"]["param"]) == (400, "continue_final_message")
+
+
+def test_custom_tools_are_shown_as_functions() -> None:
+    call = {"id": "c1", "type": "custom", "custom": {"name": "patch", "input": "+ line"}}
+    (found,) = told({"role": "assistant", "tool_calls": [call]})[0]["tool_calls"]
+    assert found == {"id": "c1", "type": "function", "function": {"name": "patch", "arguments": {"input": "+ line"}}}
+
+
+def test_a_refusal_beside_a_text_is_kept() -> None:
+    message = {"role": "assistant", "content": "Part", "refusal": "No", "reasoning_content": "", "reasoning": "Hm"}
+    (found,) = told(message)
+    assert (found["content"], found["reasoning_content"]) == ("Part\nNo", "Hm")
+
+
+ITEMS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
+    "text after a call": (
+        [
+            {"role": "assistant", "content": "One"},
+            {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+            {"role": "assistant", "content": "Two"},
+            {"type": "reasoning", "summary": [], "encrypted_content": "x"},
+            {"type": "function_call", "call_id": "b", "name": "g", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "b", "output": "2"},
+            {"type": "function_call_output", "call_id": "a", "output": None},
+        ],
+        [{"content": "One\n\nTwo"}, {"tool_call_id": "a", "content": ""}, {"tool_call_id": "b", "content": "2"}],
+    ),
+    "a failed patch": (
+        [
+            {"type": "apply_patch_call", "call_id": "a", "operation": {"type": "delete_file"}, "status": "completed"},
+            {"type": "apply_patch_call_output", "call_id": "a", "status": "failed"},
+        ],
+        [{"content": ""}, {"tool_call_id": "a", "content": '{"status": "failed"}'}],
+    ),
+    "a failed patch with its output": (
+        [
+            {"type": "apply_patch_call", "call_id": "a", "operation": {}},
+            {"type": "apply_patch_call_output", "call_id": "a", "status": "failed", "output": "no file"},
+        ],
+        [{"content": ""}, {"tool_call_id": "a", "content": "Error: no file"}],
+    ),
+    "results with ids of items": (
+        [
+            {"type": "local_shell_call", "call_id": "a", "action": {}},
+            {"type": "local_shell_call", "call_id": "b", "action": {}},
+            {"type": "local_shell_call_output", "id": "b", "output": "two"},
+            {"type": "local_shell_call_output", "id": "a", "output": "one"},
+        ],
+        [{"content": ""}, {"tool_call_id": "a", "content": "one"}, {"tool_call_id": "b", "content": "two"}],
+    ),
+    "an approval": (
+        [
+            {"type": "mcp_approval_request", "id": "a", "name": "f", "arguments": "{}", "server_label": "s"},
+            {"type": "mcp_approval_response", "approval_request_id": "a", "approve": True},
+        ],
+        [{"content": ""}, {"tool_call_id": "a", "content": '{"approval_request_id": "a", "approve": true}'}],
+    ),
+}
+
+
+@pytest.mark.parametrize(("items", "wanted"), ITEMS.values(), ids=ITEMS)
+def test_items_of_one_answer_are_one_message(items: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
+    engine = RecordingEngine()
+    reply = ask(engine, "POST", "/v1/responses", json={"input": [{"role": "user", "content": "Hi"}, *items]})
+    assert reply.status_code == 200, reply.text
+    found = engine.tokenizer.rendered[-1]["messages"][1:]
+    assert [{name: message[name] for name in want} for message, want in zip(found, wanted, strict=True)] == wanted

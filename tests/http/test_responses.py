@@ -154,6 +154,34 @@ def test_log_probabilities_are_those_of_the_text_alone(answer: str) -> None:
     assert len(said) < len(part["text"]) + 3, "a token may have more than the text"
 
 
+@pytest.mark.parametrize("answer", ["<<a", "a <b", "<tool_cal<tool_cal."])
+def test_log_probabilities_of_held_text_are_all_there(answer: str) -> None:
+    """Its beginning could have been a marker."""
+    body = {"input": "Hi", "include": ["message.output_text.logprobs"], "tools": [WEATHER]}
+    for size in (1, 3):
+        engine = TalkingEngine(answer)
+        engine.script = pieces(answer, size)
+        (item,) = reply_to(engine, body)["output"]
+        assert [entry["token"] for entry in item["content"][0]["logprobs"]] == [*answer]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_all_of_many_tools_may_be_allowed(grouped: bool) -> None:
+    tools = [WEATHER | {"name": f"f{number}"} for number in range(1024)]
+    space = {"type": "namespace", "name": "n", "description": "x", "tools": tools}
+    choice = {"type": "allowed_tools", "mode": "auto", "tools": [space] if grouped else tools}
+    engine = TalkingEngine()
+    reply_to(engine, {"input": "Hi", "tools": [space] if grouped else tools, "tool_choice": choice})
+    assert len(engine.tokenizer.rendered[-1]["tools"]) == 1024
+
+
+def test_counts_may_have_a_point() -> None:
+    engine = TalkingEngine()
+    reply = reply_to(engine, {"input": "Hi", "max_output_tokens": 3.0, "max_tool_calls": 1.0})
+    assert (reply["max_output_tokens"], reply["max_tool_calls"]) == (3, 1)
+    assert engine.submitted[0].sampling.max_tokens == 3
+
+
 def test_allowed_tools_leave_the_others_out() -> None:
     other = WEATHER | {"name": "other"}
     engine = TalkingEngine()
@@ -347,6 +375,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a schema of any object": ({"text": {"format": {"type": "json_object", "schema": {}}}}, "text.format.schema"),
     "a schema of a text": ({"text": {"format": {"type": "text", "schema": {}}}}, "text.format.schema"),
     "a count": ({"max_tool_calls": "x"}, "max_tool_calls"),
+    "a count below nothing": ({"max_tool_calls": -3}, "max_tool_calls"),
+    "a boolean for a count": ({"top_logprobs": True}, "top_logprobs"),
+    "a format of other endpoints": ({"text": {"format": {"type": "grammar"}}}, "text.format.type"),
+    "too many tools": ({"tools": [WEATHER | {"name": f"f{i}"} for i in range(1025)]}, "tools"),
+    "too many biases": ({"logit_bias": {str(token): 1 for token in range(1025)}}, "logit_bias"),
+    "too many chosen tools": (
+        {"tools": [WEATHER], "tool_choice": {"type": "allowed_tools", "tools": [WEATHER] * 1025}},
+        "tool_choice.tools",
+    ),
     "many log-probabilities": ({"top_logprobs": 50}, "top_logprobs"),
     "an unknown tool": ({"tools": [WEATHER], "tool_choice": {"type": "function", "name": "x"}}, "tool_choice"),
     "a limit": ({"max_output_tokens": 0}, "max_output_tokens"),
@@ -374,6 +411,8 @@ def test_a_failure_in_the_middle_ends_the_stream_with_an_event() -> None:
     engine.fail_at = (1, RequestFailedError("broken"))
     *_, last = events_of(ask(engine, "POST", PATH, json={"input": "Hi", "stream": True}).content)
     assert last["type"] == "response.failed"
+    (item,) = last["response"]["output"]
+    assert (item["status"], item["content"][0]["text"]) == ("incomplete", "Hel")
     assert last["response"]["status"] == "failed"
     assert last["response"]["error"]["message"]
 

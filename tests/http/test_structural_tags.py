@@ -59,9 +59,9 @@ def engine() -> FakeEngine:
     return found
 
 
-def grammar_of(tag: Any) -> str:
+def grammar_of(tag: Any, **body: Any) -> str:
     found = engine()
-    reply = ask(found, "POST", TEXT_PATH, json=TEXT | {"structured_outputs": {"structural_tag": tag}})
+    reply = ask(found, "POST", TEXT_PATH, json=TEXT | (body or {"structured_outputs": {"structural_tag": tag}}))
     assert reply.status_code == 200, reply.text
     return str(found.submitted[0].sampling.grammar)
 
@@ -288,6 +288,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "too deep a format": ({"format": json.loads('{"type":"or","elements":[' * 40 + "{}" + "]}" * 40)}, ""),
     "too long a format": ({"format": {"type": "const_string", "value": "a" * 70_000}}, ""),
 }
+
+
+def test_older_servers_have_a_field_for_it() -> None:
+    tag = {"format": {"type": "const_string", "value": "a"}}
+    assert grammar_of(None, structural_tag=json.dumps(tag)) == grammar_of(None, structural_tag=tag) == grammar_of(tag)
 
 
 def test_texts_that_many_ends_may_follow_share_one_rule() -> None:

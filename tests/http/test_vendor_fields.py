@@ -233,6 +233,8 @@ def test_an_object_that_is_not_read_is_refused(name: str) -> None:
     for path, tag in sorted(objects(name)[1]):
         if path == "tools[]" and tag in vendor_fields.LEFT_OUT:
             continue
+        if path == "messages[].tool_calls[]":  # custom tools are shown as functions
+            continue
         if path in RESULTS or (path == "input[]" and tag in vendor_fields.FOREIGN_ITEMS | vendor_fields.TOOL_LISTS):
             continue
         message = error_of(name, body_with(name, path, {"type": tag, tag: {"a": "b"}}))

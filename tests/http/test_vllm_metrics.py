@@ -11,10 +11,11 @@ import pytest
 from prometheus_client.metrics_core import Metric
 
 from engine.types import FinishReason, RequestTiming, TokenEvent
+from server.config import ServerConfig
 from server.metrics.meter import RequestMeter
 from server.metrics.registry import Metrics
 from tests.support.fake import INFO, FakeEngine
-from tests.support.harness import TEXT, TEXT_PATH
+from tests.support.harness import TEXT, TEXT_PATH, asks
 from tests.support.scraping import Samples, samples, scrape, vllm
 
 VERSION = "0.33.0"  # of vLLM
@@ -226,6 +227,19 @@ def test_bytes_of_bodies_count_by_handler() -> None:
     assert found["http_response_size_bytes_sum", labels] == len(whole.content) + len(streamed.content)
     sent = sum(len(reply.request.content) for reply in (whole, streamed))
     assert found["http_request_size_bytes_sum", labels] == sent
+
+
+def test_bodies_that_are_refused_unread_count() -> None:
+    engine = FakeEngine()
+    reply, last = asks(
+        engine,
+        ("POST", TEXT_PATH, {"json": TEXT | {"prompt": "x" * 1000}}),
+        ("GET", "/metrics", {}),
+        config=ServerConfig(max_body_size=100),
+    )
+    assert reply.status_code == 413
+    found = samples(last.text)
+    assert found["http_request_size_bytes_sum", (("handler", TEXT_PATH),)] == len(reply.request.content)
 
 
 def after(n: int, max_tokens: int | None, *generated: int) -> Samples:

@@ -187,7 +187,7 @@ FOREIGN_ITEMS = {
     *("file_search_call", "computer_call", "computer_call_output", "web_search_call", "image_generation_call"),
     *("code_interpreter_call", "local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output"),
     *("apply_patch_call", "apply_patch_call_output", "mcp_call", "tool_search_call", "tool_search_output"),
-    "program_output",
+    *("program", "program_output", "mcp_approval_request", "mcp_approval_response"),
 }
 TOOL_LISTS = {"additional_tools", "tool_search_output", "mcp_list_tools"}
 # Tools that run on OpenAI's servers, which the prompt leaves out: Codex offers some to every provider.

@@ -83,7 +83,7 @@ class AdaptedTranslator(RequestTranslator):
         """Return the chat request that a body stands for. Raises APIError."""
         self._check(body)
         chat = {name: body[name] for name in SHARED if name in body} | self.to_chat(body)
-        self._chat.accept_whole_numbers(chat)
+        self._chat.prepare(chat)
         return validate(self.chat_type, chat)
 
     def _located(self, error: APIError, body: Body) -> APIError:
@@ -167,9 +167,11 @@ class EventWriter(ReplyWriter):
         return encode_event(body)
 
     def frames(self, chunks: Iterable[Any]) -> bytes:
-        return "".join([
-            f"event: {name}\ndata: {self.dump(event)}\n\n" for chunk in chunks for name, event in self.events(chunk)
-        ]).encode("ascii")  # fmt: skip
+        return self.written(event for chunk in chunks for event in self.events(chunk))
+
+    def written(self, events: Iterable[tuple[str, Body]]) -> bytes:
+        """Return events as a stream has them."""
+        return "".join([f"event: {name}\ndata: {self.dump(event)}\n\n" for name, event in events]).encode("ascii")
 
     def add(self, chunks: Iterable[Any]) -> None:
         for chunk in chunks:
@@ -192,17 +194,20 @@ class Conversation:
         self._reasoning: list[str] = []  # before the next answer
 
     def say(self, role: str, content: str | list[Body]) -> None:
-        """Add a message."""
-        message: Body = {"role": role, "content": content}
-        if role == "assistant":
-            message |= self._thoughts()
-        else:
+        """Add a message. The text of an answer after its calls is part of the same message."""
+        if role != "assistant":
             self.end_reasoning()
-        self._add(message)
+        elif self.messages and self.messages[-1].get("tool_calls") and not self._reasoning:
+            before = self.messages[-1]["content"] or ""
+            apart = before and content and not before[-1].isspace() and not str(content)[0].isspace()
+            self.messages[-1]["content"] = ("\n\n" if apart else "").join([before, str(content)])
+            return
+        self._add({"role": role, "content": content, **self._thoughts()})
 
     def reason(self, text: str) -> None:
         """Add reasoning, which belongs to the next answer."""
-        self._reasoning.append(text)
+        if text:
+            self._reasoning.append(text)
 
     def call(self, id: str, name: str, arguments: str) -> None:
         """Add a tool call to the last message, if that is an answer, else to a new one."""

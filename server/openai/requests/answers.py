@@ -76,6 +76,7 @@ def _asked(request: GenerationRequest) -> Iterator[tuple[str, str, Any]]:
         "guided_regex": ("regex", request.guided_regex),
         "guided_choice": ("choice", request.guided_choice),
         "guided_grammar": ("grammar", request.guided_grammar),
+        "structural_tag": ("structural_tag", request.structural_tag),
         "json_schema": ("json", request.json_schema),
         "grammar": ("grammar", request.grammar or None),
     }

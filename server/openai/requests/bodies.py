@@ -1,5 +1,7 @@
 """Parse and validate request bodies. Errors become a 400 that names the field."""
 
+import json
+import re
 from typing import Any, TypeVar
 
 import pydantic_core
@@ -9,6 +11,7 @@ from server.http.errors import APIError, invalid
 from server.openai.requests.schemas import RequestModel
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LARGE_NUMBER = re.compile(rb"[eE]\+?\d{3}|\d{309}")  # that may be more than a float can hold
 
 Model = TypeVar("Model", bound=RequestModel)
 
@@ -17,6 +20,8 @@ def read_object(raw: bytes) -> dict[str, Any]:
     """Parse a body's JSON object and drop its null fields, which count as absent. Raises APIError."""
     try:
         body = pydantic_core.from_json(raw.removeprefix(_BYTE_ORDER_MARK), allow_inf_nan=False)
+        if _LARGE_NUMBER.search(raw):
+            json.dumps(body, allow_nan=False)
     except ValueError as error:
         raise invalid(f"The body is not valid JSON: {error}") from None
     if not isinstance(body, dict):

@@ -12,6 +12,8 @@ from server.http.errors import invalid
 from server.openai.replies.endpoints import MISTRAL_ID_LENGTH
 from server.openai.requests import schemas
 
+CUSTOM_INPUT = "input"  # the only argument of the function that stands for a custom tool
+
 # The prompt that Hermes models are trained with and Qwen's templates use. Calls have the format `hermes`.
 _TOOLS = """You may call one or more functions to assist with the user query. You are provided with function \
 signatures within <tools></tools> tags:
@@ -44,7 +46,7 @@ def template_messages(messages: Sequence[schemas.Message]) -> list[dict[str, Any
         if call is not None and "tool_calls" not in template:
             function = f"call_{index}"
             calls = [{"id": function, "type": "function", "function": call}]
-            template["tool_calls"] = _template_calls(calls, f"messages[{index}].function_call")
+            template["tool_calls"] = _template_calls(calls, f"messages[{index}].function_call", legacy=True)
         if message.role == "function":
             template |= {"role": "tool", "tool_call_id": function}
         converted.append(template)
@@ -74,9 +76,9 @@ def _template_message(index: int, message: schemas.Message) -> dict[str, Any]:
         del extra["tool_calls"]  # templates test whether the key exists
     if message.role == "assistant":
         refusal = extra.pop("refusal", None)
-        content = content or (refusal if isinstance(refusal, str) else "")
-        if "reasoning" in extra:  # templates know the older name
-            extra.setdefault("reasoning_content", extra.pop("reasoning"))
+        content = "\n".join(text for text in (content, refusal) if isinstance(text, str) and text)
+        if reasoning := extra.pop("reasoning", None):  # templates know the older name
+            extra["reasoning_content"] = extra.get("reasoning_content") or reasoning
     elif content is None and message.role in ("tool", "function"):
         content = ""
     elif content is None:
@@ -95,15 +97,23 @@ def shorten_ids(messages: Sequence[dict[str, Any]]) -> None:
                 holder[name] = characters[-MISTRAL_ID_LENGTH:].rjust(MISTRAL_ID_LENGTH, "0")
 
 
-def _template_calls(calls: object, param: str) -> list[dict[str, Any]]:
-    """Return tool calls of an earlier answer with their arguments as objects, as templates expect, unless broken."""
+def _template_calls(calls: object, param: str, *, legacy: bool = False) -> list[dict[str, Any]]:
+    """Return tool calls of an earlier answer with their arguments as objects, as templates expect, unless broken.
+
+    `legacy`: `param` names the only call.
+    """
     if not isinstance(calls, list):
         raise invalid("'tool_calls' must be a list.", param)
     converted = []
     for position, call in enumerate(calls):
+        if isinstance(call, dict) and isinstance(custom := call.get("custom"), dict) and "function" not in call:
+            arguments = {CUSTOM_INPUT: custom.get("input", "")}
+            rest = {name: value for name, value in call.items() if name != "custom"}
+            call = rest | {"type": "function", "function": {"name": custom.get("name"), "arguments": arguments}}
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-            raise invalid("A tool call must have a 'function' with a 'name' and 'arguments'.", f"{param}[{position}]")
+            place = param if legacy else f"{param}[{position}]"
+            raise invalid("A tool call must have a 'function' with a 'name' and 'arguments'.", place)
         arguments = function.get("arguments", "{}")
         if isinstance(arguments, str):
             with suppress(ValueError):  # the answer may have ended within them, and stays as it is

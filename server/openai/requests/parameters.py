@@ -56,6 +56,8 @@ _REFUSED: dict[str, Defaults] = {
     **dict.fromkeys(("prompt_logprobs", "prompt_embeds", "truncate_prompt_tokens"), NO_VALUE),
     **dict.fromkeys(("logprob_token_ids", "repetition_detection"), NO_VALUE),
     **dict.fromkeys(("use_beam_search", "return_token_ids", "return_tokens_as_token_ids", "watermarking"), _OFF),
+    "return_token_offsets": _OFF,
+    "guided_whitespace_pattern": NO_VALUE,
     **dict.fromkeys(("kv_transfer_params", "ec_transfer_params", "vllm_xargs"), _NOTHING),
     "logits_processors": _EMPTY,
     "length_penalty": (1,),
@@ -111,7 +113,6 @@ _REFUSED_INSIDE: Inside = {
 _REFUSED_INSIDE_CHAT: Inside = {
     **_REFUSED_INSIDE,
     "messages[]": {"audio": NO_VALUE},
-    "messages[].tool_calls[]": {"custom": NO_VALUE},
     "tools[]": {"defer_loading": _OFF},
     "tools[].function": {"defer_loading": _OFF},
 }
@@ -132,7 +133,7 @@ IGNORED: dict[str, str] = {
     # Fields of vLLM:
     "truncation_side": _COMPANION,
     **dict.fromkeys(("media_io_kwargs", "mm_processor_kwargs"), _TEXT_ONLY),
-    **dict.fromkeys(("return_token_offsets", "return_mm_kwargs"), "vLLM reads it on other endpoints only"),
+    "return_mm_kwargs": "vLLM reads it on other endpoints only",
     "routed_experts_prompt_start": "routes of experts are not returned",
     "stream_interval": "divides the same text into chunks",
     # Fields of llama.cpp:

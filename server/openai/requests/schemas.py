@@ -171,6 +171,7 @@ class GenerationRequest(RequestModel):
     guided_regex: str | None = None
     guided_choice: list[str] | None = None
     guided_grammar: str | None = None
+    structural_tag: dict[str, Any] | str | None = Field(default=None, description="As in structured_outputs.")
     json_schema: dict[str, Any] | None = None
     grammar: str | None = None
     return_rounds: bool = Field(default=False, description="Return the draft and verification rounds of each choice.")
@@ -257,6 +258,7 @@ class MessagesChatRequest(AdaptedChatRequest):
     lowers_max_tokens = True
 
     stop: Annotated[list[StopString], Field(max_length=MAX_STOP_SEQUENCES, fail_fast=True)] | None = None
+    max_tokens: int | None = Field(default=None, ge=0, le=MAX_COUNT)  # 0: only read the prompt
 
 
 class CompletionRequest(GenerationRequest):

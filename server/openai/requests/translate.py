@@ -265,14 +265,14 @@ class Translator(RequestTranslator, Generic[RequestT]):
         for name in ("stream_options", "response_format"):
             if isinstance(value := body.get(name), dict):
                 body[name] = {key: inner for key, inner in value.items() if inner is not None}
-        self.accept_whole_numbers(body)
-        if isinstance(biases := body.get("logit_bias"), dict) and len(biases) > MAX_BIASES:
-            raise invalid(f"'logit_bias' must have at most {MAX_BIASES} entries.", "logit_bias")
+        self.prepare(body)
         self._check(body)
         return validate(self.request_type, body)
 
-    def accept_whole_numbers(self, body: dict[str, Any]) -> None:
-        """Turn 3.0 into 3 where a field is an integer, as other servers do."""
+    def prepare(self, body: dict[str, Any]) -> None:
+        """Turn 3.0 into 3 where a field is an integer, as other servers do. Raises APIError for too many biases."""
+        if isinstance(biases := body.get("logit_bias"), dict) and len(biases) > MAX_BIASES:
+            raise invalid(f"'logit_bias' must have at most {MAX_BIASES} entries.", "logit_bias")
         for name in self._integers:
             if isinstance(value := body.get(name), float) and value.is_integer():
                 body[name] = int(value)

@@ -16,12 +16,12 @@ from server.openai.replies.build import Chunk
 from server.openai.replies.endpoints import Json, Piece
 from server.openai.replies.writer import encode_event
 from server.openai.requests.adapted import Body, EventWriter
+from server.openai.requests.messages import CUSTOM_INPUT
 
 Event = tuple[str, Body]
 
 _PARTS = {"message": "output_text", "reasoning": "reasoning_text"}  # type of an item → of its only part
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-CUSTOM_INPUT = "input"  # the only argument of the function that stands for a custom tool
 
 
 class OfferedTool(NamedTuple):
@@ -96,8 +96,9 @@ class ResponseWriter(EventWriter):
 
     def error(self, error: APIError) -> bytes:
         self._error = error
-        name, event = self._event("response.failed", response=self.reply())
-        return f"event: {name}\ndata: {self.dump(event)}\n\n".encode("ascii")
+        self.echoed = self.echoed | {"store": False}
+        events = [*self._close("incomplete"), self._event("response.failed", response=self.reply())]
+        return self.written(events)
 
     def dump(self, body: Body) -> str:
         text = super().dump(body)

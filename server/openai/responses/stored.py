@@ -52,10 +52,10 @@ class StoringTranslator(ResponsesTranslator):
         body = super().read(raw)
         if not isinstance(body.get("store", True), bool):
             raise invalid("'store' must be a boolean.", "store")
-        items = body.get("input")
+        items = body.get("input", [] if _PREVIOUS in body else None)
         if isinstance(items, str):
             items = [{"type": "message", "role": "user", "content": items}]
-        if not isinstance(items, list) or not items:
+        if not isinstance(items, list) or not (items or _PREVIOUS in body):
             return body  # which is refused
         earlier = self._previous_items(body)
         referred = self._referred(items)
@@ -97,7 +97,7 @@ class StoringTranslator(ResponsesTranslator):
             return b""
         id = string(body, _PREVIOUS, "")
         if (items := self._store.conversation(id, self._key)) is None:
-            message = f"Previous response with id {id!r:.80} not found."
+            message = f"Previous response with id {id!r:.80} not found, or one that it continues."
             raise invalid(message, _PREVIOUS, "previous_response_not_found")
         return items
 

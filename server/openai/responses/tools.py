@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Set
 
 from server.http.errors import invalid
 from server.openai.requests.adapted import Body, an_object, objects, string, without_nulls
+from server.openai.requests.messages import CUSTOM_INPUT
 from server.openai.requests.schemas import MAX_ADAPTED_TOOLS
-from server.openai.responses.events import CUSTOM_INPUT, OfferedTool
+from server.openai.responses.events import OfferedTool
 
 DOT = "."  # between a namespace and a name
 # Tools that run on OpenAI's servers. Codex offers its models some, whatever their provider.

@@ -16,10 +16,11 @@ from server.openai.requests.adapted import (
     text_of,
     without_nulls,
 )
+from server.openai.requests.messages import CUSTOM_INPUT
 from server.openai.requests.parameters import NO_VALUE, Defaults, Inside, called_directly
 from server.openai.requests.schemas import MAX_TOP_LOGPROBS
 from server.openai.requests.translate import ParsedRequest
-from server.openai.responses.events import CUSTOM_INPUT, ResponseWriter
+from server.openai.responses.events import ResponseWriter
 from server.openai.responses.tools import DOT, TOOL_LISTS, as_function, listed_tools, offered_tools, tool_choice
 
 _LOGPROBS = "message.output_text.logprobs"
@@ -66,6 +67,7 @@ _REFUSED_INSIDE: Inside = {
 # Fields that a response repeats.
 _TEXTS = ("instructions", "prompt_cache_key", "safety_identifier", "user")
 _COUNTS = ("max_output_tokens", "max_tool_calls", "top_logprobs")
+_FORMATS = ("text", "json_object", "json_schema")
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXT_PARTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 _REASONING_PARTS = {"summary_text": "text", "reasoning_text": "text"}
@@ -100,8 +102,11 @@ class ResponsesTranslator(AdaptedTranslator):
 
     def to_chat(self, body: Body) -> Body:
         for name in _COUNTS:
-            if not isinstance(body.get(name, 0), int):
+            count = body.get(name, 0)
+            if isinstance(count, bool) or not isinstance(count, int | float) or count != int(count) or count < 0:
                 raise invalid(f"'{name}' must be a whole number.", name)
+            if name in body:
+                body[name] = int(count)
         if not 0 <= body.get("top_logprobs", 0) <= MAX_TOP_LOGPROBS:
             raise invalid(f"'top_logprobs' must be between 0 and {MAX_TOP_LOGPROBS}.", "top_logprobs")
         text = without_nulls(an_object(body, "text", ""))
@@ -121,6 +126,8 @@ class ResponsesTranslator(AdaptedTranslator):
         if _LOGPROBS in include:
             chat |= {"logprobs": True, "top_logprobs": body.get("top_logprobs", 0)}
         if (format := without_nulls(an_object(text, "format", "text"))) and format != {"type": "text"}:
+            if format.get("type") not in (*_FORMATS, None):
+                raise invalid(f"'text.format.type' must be one of {', '.join(_FORMATS)}.", "text.format.type")
             schema = {name: value for name, value in format.items() if name != "type"}
             if schema and format.get("type") != "json_schema":
                 param = f"text.format.{next(iter(schema))}"
@@ -137,6 +144,7 @@ class ResponsesTranslator(AdaptedTranslator):
 
     def writer(self, body: Body, parsed: ParsedRequest) -> ResponseWriter:
         text, reasoning = an_object(body, "text", ""), an_object(body, "reasoning", "")
+        format = without_nulls(an_object(text, "format", "text"))
         return ResponseWriter(
             {name: body[name] if isinstance(body.get(name), str) else None for name in _TEXTS}
             | {name: body.get(name) for name in _COUNTS}
@@ -147,7 +155,7 @@ class ResponsesTranslator(AdaptedTranslator):
                 "parallel_tool_calls": body.get("parallel_tool_calls", True),
                 "reasoning": {"effort": reasoning.get("effort"), "summary": None},
                 "temperature": parsed.sampling.temperature,
-                "text": {"format": text.get("format") or {"type": "text"}, "verbosity": text.get("verbosity")},
+                "text": {"format": format or {"type": "text"}, "verbosity": text.get("verbosity")},
                 "tool_choice": body.get("tool_choice", "auto"),
                 "tools": listed_tools(body),
                 "top_logprobs": body.get("top_logprobs", 0),
@@ -186,14 +194,13 @@ def _add(talk: Conversation, item: Body, param: str) -> None:
         else:
             talk.say(role, string(item, "content", param))
     elif kind == "reasoning":
-        parts = item.get("content") or item.get("summary") or []
-        talk.reason(text_of(parts, _REASONING_PARTS, f"{param}.content"))
-    elif kind.endswith("_call"):
+        field = "content" if item.get("content") else "summary"
+        talk.reason(text_of(item.get(field, []), _REASONING_PARTS, f"{param}.{field}"))
+    elif kind.endswith("_call") or kind in ("mcp_approval_request", "program"):
         talk.call(string(item, "call_id", param, item.get("id", kind)), *_called(kind, item, param))
-    elif kind.endswith("_output"):
-        told = item.get("output", [_rest(item)])
-        told = [told] if isinstance(told, dict) else told
-        talk.result(string(item, "call_id", param, kind), result_text(told, _TEXT_PARTS, f"{param}.output"))
+    elif kind.endswith("_output") or kind == "mcp_approval_response":
+        id = item.get("approval_request_id", item.get("id", kind))
+        talk.result(string(item, "call_id", param, id), _result(kind, item, param))
     elif kind not in (*TOOL_LISTS, "mcp_list_tools"):  # which lists tools that run on OpenAI's servers
         reason = (
             "nothing is stored without --response-store, so send the item itself ('store': false)"
@@ -201,6 +208,15 @@ def _add(talk: Conversation, item: Body, param: str) -> None:
             else "this model reads text and calls only"
         )
         raise invalid(f"Items of type {kind!r:.80} are not supported: {reason}.", f"{param}.type")
+
+
+def _result(kind: str, item: Body, param: str) -> str:
+    """Return the text of a call's result. Chat templates know no failed results."""
+    status = {"status": item["status"]} if "status" in item else {}
+    absent = "" if kind in ("function_call_output", "custom_tool_call_output") else [_rest(item) | status]
+    told = item.get("output", absent)
+    text = result_text([told] if isinstance(told, dict) else told, _TEXT_PARTS, f"{param}.output")
+    return f"Error: {text}" if "output" in item and item.get("status") == "failed" else text
 
 
 def _called(kind: str, item: Body, param: str) -> tuple[str, str]:
