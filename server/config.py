@@ -61,7 +61,7 @@ class ServerConfig:
     )
     response_store: int = setting(
         0,
-        "memory for responses of the Responses API, to which later requests can refer, in bytes or with a unit "
+        "most memory for stored responses (Responses API), which later requests can continue, in bytes or with a unit "
         "(64MiB); 0: none are stored",
         parse=parse_bytes,
         limits=(0, 2**40),

@@ -121,6 +121,16 @@ def forms() -> dict[str, dict[str, Any]]:
         },
         "5,000 choices": {"choice": [f"value {i} " for i in range(5000)]},
         "600 tags": {"structural_tag": {"format": {"type": "triggered_tags", "triggers": ["<f"], "tags": tags}}},
+        "600 texts of 1,000 ends": {
+            "structural_tag": {
+                "format": {
+                    "type": "tag",
+                    "begin": "<f>",
+                    "end": [f"</f{i}>" for i in range(1000)],
+                    "content": {"type": "or", "elements": [{"type": "regex", "pattern": f"a{i}+"} for i in range(600)]},
+                }
+            }
+        },
         "tags that double": {"structural_tag": {"format": nested}},
     }
 

@@ -115,7 +115,7 @@ class AllowedTools(RequestModel):
 
 
 class ToolChoice(RequestModel):
-    """A function that must be called, or the only tools that the model is told about."""
+    """A function that must be called, or the only tools that the prompt describes."""
 
     type: Literal["function", "allowed_tools"]
     function: NamedFunction | None = None

@@ -63,6 +63,7 @@ class _Builder:
         self._names: dict[tuple[str, str], str] = {}  # rules by their attributes and bodies
         self._size = 0
         self._pieces_of: dict[str, list[str]] = {}
+        self._ends_of: dict[tuple[str, ...], tuple[str, list[str]]] = {}
         self._untils: dict[tuple[str, Following], str] = {}  # rules of `_until`, and of `_one_of` without a body
         self.rules: list[str] = []
         self.markers: dict[str, int] = {}  # added tokens that are named, with their ids
@@ -215,13 +216,10 @@ class _Builder:
             self._untils[key] = self._ended(body, following)
         return self._untils[key]
 
-    def _ended(self, body: str, following: Sequence[str]) -> str:
-        plain = [json.dumps(end) for end in following if self._pieces(end) == [end] and end not in self.markers]
-        found = []
-        if plain:
-            ends = self._rule(_alternatives(plain), terminal=True)
-            found.append(self._rule(self._rule(f"{body} {ends}", terminal=True), "[lazy]"))
-        for end in following:
+    def _ended(self, body: str, following: tuple[str, ...]) -> str:
+        plain, marked = self._ends(following)
+        found = [self._rule(self._rule(f"{body} {plain}", terminal=True), "[lazy]")] if plain else []
+        for end in marked:
             first, *rest = self._pieces(end)
             if first in self.markers:
                 found.append(f"{self._rule(body, terminal=True)} {self._literal(end)}")
@@ -230,6 +228,15 @@ class _Builder:
                     f"{self._rule(f'{body} {json.dumps(first)}', terminal=True)} {self._literal(end[len(first) :])}"
                 )
         return self._rule(_alternatives(found))
+
+    def _ends(self, following: tuple[str, ...]) -> tuple[str, list[str]]:
+        """Return a terminal of the texts without added tokens, and the other texts."""
+        if following not in self._ends_of:
+            plain = [text for text in following if self._pieces(text) == [text] and text not in self.markers]
+            rule = self._rule(_alternatives(map(json.dumps, plain)), terminal=True) if plain else ""
+            known = {*plain}
+            self._ends_of[following] = rule, [text for text in following if text not in known]
+        return self._ends_of[following]
 
     def _one_of(self, following: Following) -> str:
         if not following:

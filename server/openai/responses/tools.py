@@ -83,7 +83,7 @@ def _custom(tool: Body, param: str) -> Body:
 
 
 def listed_tools(body: Body) -> list[Body]:
-    """Return the tools of a request that the model is told about."""
+    """Return the tools of a request that the prompt describes."""
     return [tool for tool in objects(body, "tools", "") if tool.get("type") not in _HOSTED]
 
 

@@ -214,15 +214,15 @@ def _result(kind: str, item: Body, param: str) -> str:
     """Return the text of a call's result. Chat templates know no failed results."""
     status = {"status": item["status"]} if "status" in item else {}
     absent = "" if kind in ("function_call_output", "custom_tool_call_output") else [_rest(item) | status]
-    told = item.get("output", absent)
-    text = result_text([told] if isinstance(told, dict) else told, _TEXT_PARTS, f"{param}.output")
+    output = item.get("output", absent)
+    text = result_text([output] if isinstance(output, dict) else output, _TEXT_PARTS, f"{param}.output")
     return f"Error: {text}" if "output" in item and item.get("status") == "failed" else text
 
 
 def _called(kind: str, item: Body, param: str) -> tuple[str, str]:
     """Return the name and the arguments of an earlier call.
 
-    A call of a tool that only OpenAI describes is told as a call of a function with the name of its type.
+    A call of a tool that only OpenAI describes becomes a call of a function with the name of its type.
     """
     if kind not in ("function_call", "custom_tool_call"):
         return kind.removesuffix("_call"), json.dumps(_rest(item), ensure_ascii=False)
