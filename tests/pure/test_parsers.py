@@ -81,6 +81,11 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
     ),
     "no arguments": (HERMES, '<tool_call>{"name": "f"}</tool_call>', "", "", [("f", {})]),
     "null arguments": (HERMES, '<tool_call>{"name": "f", "arguments": null}</tool_call>', "", "", [("f", {})]),
+    "a number as arguments": (HERMES, '<tool_call>{"name": "f", "arguments": 5}</tool_call>', "", "", [("f", 5)]),
+    "a word as arguments, a brace short": (
+        *(HERMES, '<tool_call>{"arguments": true, "name": "f"</tool_call>', "", "", [("f", True)]),
+    ),
+    "no arguments, a brace short": (HERMES, '<tool_call>{"name": "f"</tool_call>', "", "", [("f", {})]),
     "no name": (HERMES, '\n<tool_call> {"a": 1}</tool_call>.', '\n<tool_call> {"a": 1}</tool_call>.', "", []),
     "no object": (HERMES, "<tool_call>soon</tool_call>", "<tool_call>soon</tool_call>", "", []),
     "llama": (LLAMA, '{"name": "f", "parameters": {"a": [1, 2]}}', "", "", [("f", {"a": [1, 2]})]),

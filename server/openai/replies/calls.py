@@ -36,6 +36,7 @@ class _CallParser:
         self._expects_value = False
         self._value: str | None = None  # not None within the arguments
         self._quoted = False  # the arguments are a JSON string
+        self._scalar = ""  # the arguments, if they are a number or word
         self._pending = ""  # arguments that precede the name
 
     def push(self, text: str) -> tuple[list[Delta], str]:
@@ -43,20 +44,21 @@ class _CallParser:
         deltas: list[Delta] = []
         arguments: list[str] = []
         for position, character in enumerate(text):
-            if character == "<" and not self._string:  # the start of a tag; JSON has no "<" outside strings
-                self.closed = True
-                deltas += self._arguments(arguments)
-                return deltas, text[position:]
-            self.text += character
-            name = self._step(character, arguments)
+            tag = character == "<" and not self._string  # JSON has no "<" outside strings
+            if tag:
+                self.closed, name = True, None
+            else:
+                self.text += character
+                name = self._step(character, arguments)
             if name is not None and not self.named and (self._names is None or name in self._names):
                 self.named = True
                 deltas.append(Delta(call=self.index, name=name))
             if self.closed:
+                self._end_scalar(arguments)
                 deltas += self._arguments(arguments)
                 if self.named and not self._has_arguments:
                     deltas.append(Delta(call=self.index, arguments="{}"))
-                return deltas, text[position + 1 :]
+                return deltas, text[position if tag else position + 1 :]
         return deltas + self._arguments(arguments), ""
 
     def _arguments(self, pieces: list[str]) -> list[Delta]:
@@ -85,15 +87,15 @@ class _CallParser:
             return None
         if character == '"':
             self._string, self._token = True, '"'
-            if self._depth == 1 and self._expects_value and self._key in ("arguments", "parameters") and not inside:
+            if self._expects_arguments:
                 self._value, self._quoted = "", True  # arguments given as a JSON string
             elif inside:
                 arguments.append(character)
             return None
         if character in "{[":
-            self._depth += 1
-            if self._depth == 2 and self._expects_value and self._key in ("arguments", "parameters") and not inside:
+            if self._expects_arguments:
                 self._value, self._quoted, inside = "", False, True
+            self._depth += 1
             if inside:
                 arguments.append(character)
         elif character in "}]":
@@ -101,15 +103,28 @@ class _CallParser:
             if inside and self._depth >= 1:
                 arguments.append(character)
             if self._depth == 1:
-                self._value = None
+                self._value = self._key = None
             self.closed = self._depth == 0
         elif character == ":" and self._depth == 1:
             self._expects_value = True
         elif character == "," and self._depth == 1:
+            self._end_scalar(arguments)
             self._expects_value, self._key, self._value = False, None, None
         elif inside and not self._quoted:
             arguments.append(character)
+        elif self._expects_arguments:
+            self._scalar += character
         return None
+
+    @property
+    def _expects_arguments(self) -> bool:
+        key = self._key in ("arguments", "parameters")
+        return self._depth == 1 and self._expects_value and key and self._value is None
+
+    def _end_scalar(self, arguments: list[str]) -> None:
+        scalar, self._scalar = self._scalar.strip(), ""
+        if scalar not in ("", "null"):
+            arguments.append(scalar)
 
     def _end_string(self, arguments: list[str]) -> str | None:
         if self._depth != 1:
@@ -119,7 +134,7 @@ class _CallParser:
             self._key = text
         elif self._value is not None and self._quoted:
             arguments.append(text)
-            self._value = None
+            self._value = self._key = None
         elif self._key == "name":
             return text
         return None
