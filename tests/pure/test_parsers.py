@@ -32,6 +32,7 @@ def maker(
 HERMES, LLAMA, MISTRAL = maker("hermes"), maker("llama3_json", names=frozenset("fg")), maker("mistral")
 WEATHER = '{"name": "weather", "arguments": {"city": "Bern", "days": [1, {"n": "}]"}], "note": "a \\"b\\" {"}}'
 TIME = '{"name": "time", "arguments": {}}'
+CALL = f"<tool_call>{TIME}\n</tool_call>"
 WEATHER_ARGUMENTS = {"city": "Bern", "days": [1, {"n": "}]"}], "note": 'a "b" {'}
 
 # maker, text -> content, reasoning, calls
@@ -64,6 +65,14 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
         *(HERMES, f"<tool_call>{TIME}</tool_call>\n\nDone now.\n\nNext one.", "Done now.\n\nNext one.", ""),
         [("time", {})],
     ),
+    "text around": (
+        *(HERMES, f"Let me. {CALL}\n\nAnd then {CALL}\nDone.\n", "Let me.\n\nAnd then\nDone.", ""),
+        [("time", {}), ("time", {})],
+    ),
+    "text around two": (
+        *(HERMES, f"\nLet me.\n{CALL}{CALL}Done.", "\nLet me.\nDone.", "", [("time", {}), ("time", {})]),
+    ),
+    "white space around": (HERMES, f" {CALL} {CALL} x", "x", "", [("time", {}), ("time", {})]),
     "no closing tag": (HERMES, f"<tool_call>{TIME}\n<tool_call>{TIME}", "", "", [("time", {}), ("time", {})]),
     "no closing tag, text": (HERMES, f"<tool_call>{TIME}\nI called it.", "I called it.", "", [("time", {})]),
     "a brace short": (
@@ -97,6 +106,10 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
     "llama, JSON that is no call": (LLAMA, '{"answer": 5}', '{"answer": 5}', "", []),
     "llama, JSON with a name": (LLAMA, '{"name": "Bob", "age": 5}', '{"name": "Bob", "age": 5}', "", []),
     "mistral, text after": (MISTRAL, f"[TOOL_CALLS][{TIME}] ok then", "ok then", "", [("time", {})]),
+    "mistral, text around": (
+        *(MISTRAL, f"Well.[TOOL_CALLS][{TIME}]\n\nAnd [TOOL_CALLS]f[ARGS]{{}} ok", "Well.\n\nAnd  ok", ""),
+        [("time", {}), ("f", {})],
+    ),
     "mistral, ids": (MISTRAL, "[TOOL_CALLS]f[CALL_ID]abc[ARGS]{}", "", "", [("f", {})]),
     "mistral": (
         *(MISTRAL, f"[TOOL_CALLS] [{WEATHER}, {TIME}]", "", ""),

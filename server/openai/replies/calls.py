@@ -200,7 +200,9 @@ class HermesParser(_ToolParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self._space = ""  # trailing white space, which belongs to the tag of a following call
+        self._space = ""  # trailing white space, which is shown before more text only
+        self._space_before = ""  # the same of the text before the last calls
+        self._said = False  # there is content
         self._closing = False  # a closing tag is expected
         self._after_call = False  # no content since the last call
 
@@ -210,47 +212,61 @@ class HermesParser(_ToolParser):
             if self._call is not None:
                 calls = self._calls
                 found, text = self._read_call(text)
-                deltas += self._with_leading_space(found)
+                deltas += self._with_content(found)
                 self._closing = self._after_call = self._calls > calls
+                if self._after_call:
+                    self._space_before, self._space = self._space or self._space_before, ""
                 continue
-            markers = [self._CLOSE, self._OPEN] if self._closing else [self._OPEN]
-            before, marker, text = self._markers.push(text, markers)
+            before, marker, text = self._markers.push(text, self._expected)
             deltas += self._content(before)
             if marker is not None:
                 self._closing = False
+            if marker == self._CLOSE and self._after_call:
+                self._space = ""  # between a call and its tag
             if marker == self._OPEN:
                 self._open(self._OPEN)
         return deltas
 
-    def _with_leading_space(self, deltas: list[Delta]) -> list[Delta]:
-        """Prepend the held white space to the text of an invalid call."""
-        spaces, self._space = self._space, ""
-        if spaces and deltas and deltas[0].content:
-            return [Delta(content=spaces + deltas[0].content), *deltas[1:]]
-        if not deltas:
-            self._space = spaces
-        return deltas
+    @property
+    def _expected(self) -> list[str]:
+        return [self._CLOSE, self._OPEN] if self._closing else [self._OPEN]
+
+    def _with_content(self, deltas: list[Delta]) -> list[Delta]:
+        """Treat the text of an invalid call as content."""
+        return [new for delta in deltas for new in (self._content(delta.content) if delta.content else [delta])]
 
     def finish(self, *, cut: bool = False) -> list[Delta]:
         rest = self._markers.flush()
         rest = "" if cut else rest
         called = self._calls > 0 or (self._call is not None and self._call.named)
-        deltas = self._content(rest) + self._with_leading_space(self._finish_call(cut=cut))
+        deltas = self._content(rest) + self._with_content(self._finish_call(cut=cut))
         if self._space and not called:  # a text without calls keeps its trailing white space
             deltas.append(Delta(content=self._space))
         return deltas
 
     def _content(self, text: str) -> list[Delta]:
-        """Return content without the white space around calls and without surplus braces after them."""
+        """Return content without the white space around it and without surplus braces after calls.
+
+        White space between two texts is kept; with calls between them, that before the second text.
+        """
         if self._after_call:
-            text = text.lstrip("} \n\r\t") if self._closing else text.lstrip()
+            begun = text.lstrip("} \n\r\t" if self._closing else None)
+            self._space += text[: len(text) - len(begun)].replace("}", "")
+            text = begun
         if not text:
             return []
         self._after_call = False
         text = self._space + text
         stripped = text.rstrip()
         self._space = text[len(stripped) :]
-        return [Delta(content=stripped)] if stripped else []
+        if not stripped:
+            return []
+        if self._calls and not self._said:
+            stripped = stripped.lstrip()
+        elif not stripped[0].isspace():
+            stripped = self._space_before + stripped
+        self._space_before, self._said = "", True
+        return [Delta(content=stripped)]
 
 
 class MistralParser(_ToolParser):
@@ -261,6 +277,7 @@ class MistralParser(_ToolParser):
     def __init__(self) -> None:
         super().__init__()
         self._in_calls = False
+        self._said = False  # there is content
         self._name = ""
         self._arguments_parser: _ArgumentsParser | None = None
 
@@ -277,7 +294,7 @@ class MistralParser(_ToolParser):
                 deltas += found
             elif not self._in_calls:
                 before, marker, text = self._markers.push(text, [self._OPEN])
-                deltas += [Delta(content=before)] if before else []
+                deltas += self._content(before)
                 self._in_calls, self._name = marker is not None, ""
             else:
                 text = self._next_call(text, deltas)
@@ -296,8 +313,20 @@ class MistralParser(_ToolParser):
             deltas.append(Delta(call=self._calls, name=name))
             self._arguments_parser, self._name = _ArgumentsParser(self._calls), ""
         elif self._name.endswith(self._OPEN):
+            deltas += self._between(self._name.removesuffix(self._OPEN)) if self._calls else []
             self._name = ""
         return rest
+
+    def _content(self, text: str) -> list[Delta]:
+        self._said = self._said or bool(text)
+        return [Delta(content=text)] if text else []
+
+    def _between(self, text: str) -> list[Delta]:
+        """Return the text after a call, with the white space before it if it follows other text."""
+        begun = text.lstrip(self._SEPARATORS)
+        skipped = text[: len(text) - len(begun)]
+        space = skipped[len(skipped.rstrip()) :] if self._said else ""
+        return self._content(space + begun) if begun else []
 
     @property
     def calling(self) -> bool:
@@ -308,8 +337,9 @@ class MistralParser(_ToolParser):
         name, self._name = self._name, ""
         if cut:
             return self._finish_call(cut=True)
-        name = name.lstrip(self._SEPARATORS) if self._calls else name if name.strip(self._SEPARATORS) else ""
-        return [Delta(content=text) for text in (rest, name) if text] + self._finish_call(cut=False)
+        name = name if name.strip(self._SEPARATORS) else ""
+        found = self._between(name) if self._calls else self._content(name)
+        return self._content(rest) + found + self._finish_call(cut=False)
 
 
 class _ArgumentsParser:
