@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from engine.types import RequestRound, TokenEvent
+from engine.types import FinishReason, RequestRound, TokenEvent
 from server.config import ServerConfig
+from server.openai.replies.build import Chunker, ReplyFormat, Usage
+from server.openai.replies.calls import make_parser
+from server.openai.replies.endpoints import CHAT as CHAT_ENDPOINT
 from server.openai.replies.schemas import Completion
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask
@@ -409,6 +412,34 @@ def test_a_stop_string_within_a_call_is_no_call(ended_by: str, reason: str) -> N
     choice = whole(StoppedEngine(pieces(text)), CHAT_PATH, FORCED | {"stop": [ended_by]})
     assert choice["finish_reason"] == reason
     assert choice["message"]["tool_calls"][0]["function"]["name"] == "weather"
+
+
+def test_a_stop_string_that_ends_within_a_marker_shows_no_part_of_the_marker() -> None:
+    class StoppedEngine(SpeakingEngine):
+        async def _events(self, request: Any) -> Any:
+            async for event in super()._events(request):
+                yield event if event.finish_reason is None else replace(event, stop_string=request.sampling.stop[0])
+
+    for said, stop, shown in (("<tool_", "call>", ""), ("<t", "hink>", ""), ("<t", "able>", "<t"), ("a <", "b", "a <")):
+        body = CHAT | {"tools": [TOOL], "stop": [stop]}
+        assert whole(StoppedEngine((said,)), CHAT_PATH, body)["message"]["content"] == shown
+
+
+@pytest.mark.parametrize("max_calls", [None, 1])
+def test_an_answer_that_a_limit_ends_after_a_call_has_a_complete_call(max_calls: int | None) -> None:
+    """The same holds where a second call is left out. Text after the call, as its closing tag, may be missing."""
+    format = ReplyFormat(
+        CHAT_ENDPOINT,
+        [1],
+        parser=lambda: make_parser("hermes", reasoning=False, thinking=False),
+        max_calls=max_calls,
+    )
+    for end in range(CALL.index('":'), len(CALL + CALL)):
+        request = TokenEvent("r", (CALL + CALL)[:end], (1,), FinishReason.LENGTH, 1, 1, 0)
+        piece = Chunker(format, Usage.NEVER).step(0, request)[-1].piece
+        rest = end - len(CALL) if max_calls is None and end > len(CALL) else min(end, len(CALL))
+        assert piece is not None
+        assert piece.unfinished_call == (CALL.index(", ") <= rest < CALL.index("}}") + 2)
 
 
 OTHER = CALL.replace("Bern", "Berlin")

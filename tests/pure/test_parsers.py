@@ -131,13 +131,15 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
 }
 
 
-def parsed(make: Make, pieces: list[str], *, cut: bool = False) -> tuple[str, str, list[tuple[str, str]]]:
+def parsed(
+    make: Make, pieces: list[str], *, cut: bool = False, stop: str = ""
+) -> tuple[str, str, list[tuple[str, str]]]:
     """Content, reasoning, and calls with their arguments as text; deltas of calls must come in order."""
     parser = make()
     deltas: list[Delta] = []
     for piece in pieces:
         deltas += parser.push(piece)
-    deltas += parser.finish(cut=cut)
+    deltas += parser.finish(cut=cut, stop=stop)
     calls: list[tuple[str, str]] = []
     for delta in deltas:
         assert sum(map(bool, (delta.content, delta.reasoning, delta.call is not None))) == 1
@@ -152,15 +154,22 @@ def parsed(make: Make, pieces: list[str], *, cut: bool = False) -> tuple[str, st
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_message_that_is_cut_off_shows_no_part_of_a_marker(name: str) -> None:
-    """What it shows is the beginning of what the whole message shows, wherever the limit falls."""
+    """What it shows is the beginning of what the whole message shows, wherever the limit or a stop string falls."""
     make, text, *_ = CASES[name]
     content, reasoning, calls = parsed(make, [text])
-    for end in range(len(text)):
-        said, thought, called = parsed(make, [*text[:end]], cut=True)
+    for end, length in itertools.product(range(len(text)), (0, 1, 4, 20)):
+        said, thought, called = parsed(make, [text[:end]], cut=True, stop=text[end : end + length])
         assert content.startswith(said.rstrip())  # white space may belong to a tag that follows
         assert reasoning.startswith(thought)
         assert [name for name, _ in called] == [name for name, _ in calls[: len(called)]]
         assert all(whole.startswith(part) for (_, whole), (_, part) in zip(calls, called, strict=False))
+
+
+@pytest.mark.parametrize("tools", ["hermes", "llama3_json", "mistral"])
+def test_text_before_a_stop_string_is_kept_if_no_marker_fits(tools: str) -> None:
+    for text in ("<", "a <tool_", "a [TOOL", "<think>", "<thi", "<|py"):
+        make = maker(tools, names=frozenset("f"), reasoning=text != "<think>")
+        assert parsed(make, [text], cut=True, stop="x")[0] == text
 
 
 @pytest.mark.parametrize("name", CASES)

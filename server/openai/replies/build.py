@@ -58,7 +58,7 @@ class _ChoiceState:
         self.calls = 0
         self.repeats = RepeatedCalls() if format.must_call and format.max_calls is None else None
         self.surplus = 0  # tokens of the last event after the end of the answer
-        self.unfinished_call = False  # at the end of the answer
+        self.unfinished_call = False  # the last call, at the end of the answer
         self.reasoning_tokens = 0
         self.last: TokenEvent | None = None
 
@@ -97,6 +97,7 @@ class _ChoiceState:
         if self.parser is None:
             return [Delta(content=event.text)] if event.text else []
         deltas: list[Delta] = []
+        limit = self.format.max_calls
         texts = event.pieces or (event.text,)
         # Token by token, so that the result does not depend on how many tokens an event has.
         for position, piece in enumerate(texts):
@@ -109,15 +110,15 @@ class _ChoiceState:
                 break
         if event.finish_reason is not None and not self.repeating:
             self.unfinished_call = self.parser.calling
-            stopped = event.stop_string is not None and self.unfinished_call
-            found = self.parser.finish(cut=stopped or event.finish_reason is FinishReason.LENGTH)
+            stop = event.stop_string or ""
+            found = self.parser.finish(cut=bool(stop) or event.finish_reason is FinishReason.LENGTH, stop=stop)
             if self.repeats is not None:
                 found = [*self.repeats.push(found, complete=not self.unfinished_call), *self.repeats.finish()]
             deltas += found
-        limit = self.format.max_calls
-        deltas = [delta for delta in deltas if delta.call is None or limit is None or delta.call < limit]
         self.calls = max([self.calls, *(delta.call + 1 for delta in deltas if delta.call is not None)])
-        return deltas
+        if limit is not None and self.calls > limit:
+            self.unfinished_call = False  # the call that is left out
+        return [delta for delta in deltas if delta.call is None or limit is None or delta.call < limit]
 
     def finish_reason(self, reason: FinishReason) -> str:
         if self.format.prompt_only:
@@ -164,7 +165,12 @@ class Chunker:
         if event.finish_reason is not None or choice.repeating:
             metrics = _metrics(event.speculation)
             reason = choice.finish_reason(event.finish_reason or FinishReason.STOP)
-            end = Piece(index, finish_reason=reason, stop_string=event.stop_string)
+            end = Piece(
+                index,
+                finish_reason=reason,
+                stop_string=event.stop_string,
+                unfinished_call=choice.unfinished_call,
+            )
             if not self._single:
                 end.metrics = metrics
             last = self._single and self._usage is Usage.NEVER

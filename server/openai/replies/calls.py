@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from engine.text.markers import MarkerSplitter
-from server.openai.replies.parsers import Delta, Parser, PlainParser, ReasoningParser
+from server.openai.replies.parsers import Delta, Parser, PlainParser, ReasoningParser, begins
 
 TOOL_FORMATS = ("hermes", "llama3_json", "mistral")
 # Markers around calls. Some models have special tokens for them.
@@ -182,7 +182,7 @@ class _ToolParser:
 
     @property
     def calling(self) -> bool:
-        return self._call is not None
+        return self._call is not None and self._call.named
 
     def _finish_call(self, *, cut: bool) -> list[Delta]:
         """End the message within a call. A call without a name is content, unless the message was cut off."""
@@ -235,9 +235,10 @@ class HermesParser(_ToolParser):
         """Treat the text of an invalid call as content."""
         return [new for delta in deltas for new in (self._content(delta.content) if delta.content else [delta])]
 
-    def finish(self, *, cut: bool = False) -> list[Delta]:
+    def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
         rest = self._markers.flush()
-        rest = "" if cut else rest
+        if cut and begins(rest + stop, self._expected):
+            rest = ""
         called = self._calls > 0 or (self._call is not None and self._call.named)
         deltas = self._content(rest) + self._with_content(self._finish_call(cut=cut))
         if self._space and not called:  # a text without calls keeps its trailing white space
@@ -277,6 +278,7 @@ class MistralParser(_ToolParser):
     def __init__(self) -> None:
         super().__init__()
         self._in_calls = False
+        self._announced = False  # no call since the last opening marker
         self._said = False  # there is content
         self._name = ""
         self._arguments_parser: _ArgumentsParser | None = None
@@ -295,7 +297,8 @@ class MistralParser(_ToolParser):
             elif not self._in_calls:
                 before, marker, text = self._markers.push(text, [self._OPEN])
                 deltas += self._content(before)
-                self._in_calls, self._name = marker is not None, ""
+                self._in_calls = self._announced = marker is not None
+                self._name = ""
             else:
                 text = self._next_call(text, deltas)
         return deltas
@@ -304,17 +307,17 @@ class MistralParser(_ToolParser):
         """Read a character between calls, where the next one may start. Returns the remaining text."""
         character, rest = text[0], text[1:]
         if character == "{" and not self._name.strip(self._SEPARATORS):
-            self._name = ""
+            self._name, self._announced = "", False
             self._open()
             return text
         self._name += character
         if self._name.endswith(self._ARGS):
             name = self._name.removesuffix(self._ARGS).partition(self._ID)[0].strip(self._SEPARATORS)
             deltas.append(Delta(call=self._calls, name=name))
-            self._arguments_parser, self._name = _ArgumentsParser(self._calls), ""
+            self._arguments_parser, self._name, self._announced = _ArgumentsParser(self._calls), "", False
         elif self._name.endswith(self._OPEN):
             deltas += self._between(self._name.removesuffix(self._OPEN)) if self._calls else []
-            self._name = ""
+            self._name, self._announced = "", True
         return rest
 
     def _content(self, text: str) -> list[Delta]:
@@ -330,16 +333,19 @@ class MistralParser(_ToolParser):
 
     @property
     def calling(self) -> bool:
-        return self._call is not None or self._arguments_parser is not None
+        return super().calling or self._arguments_parser is not None
 
-    def finish(self, *, cut: bool = False) -> list[Delta]:
+    def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
         rest = self._markers.flush()
         name, self._name = self._name, ""
-        if cut:
-            return self._finish_call(cut=True)
+        if cut and begins(rest + stop, [self._OPEN]):
+            rest = ""
+        before, marker, _ = MarkerSplitter().push(name + stop, [self._ARGS, self._ID, self._OPEN])
+        if cut and (not stop or self._announced or marker is not None or len(before) < len(name)):
+            name = ""
         name = name if name.strip(self._SEPARATORS) else ""
         found = self._between(name) if self._calls else self._content(name)
-        return self._content(rest) + found + self._finish_call(cut=False)
+        return self._content(rest) + found + self._finish_call(cut=cut)
 
 
 class _ArgumentsParser:
@@ -394,11 +400,13 @@ class Llama3Parser(_ToolParser):
                 deltas.append(Delta(content=begin if self._calls else held))
         return deltas
 
-    def finish(self, *, cut: bool = False) -> list[Delta]:
+    def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
         held, self._held = self._held, ""
+        if cut and begins(held.lstrip() + stop, [self._TAG]):
+            held = ""
         text = "".join(self._call.text.split()) if self._call is not None else ""
         call = text.startswith(_BEGUN) or _BEGUN.startswith(text)  # and no other answer in JSON
-        deltas = [Delta(content=held)] if held.strip() and not self._calls and not cut else []
+        deltas = [Delta(content=held)] if held.strip() and not self._calls else []
         return deltas + self._finish_call(cut=cut and call)
 
 

@@ -3,6 +3,7 @@
 The deltas of a text do not depend on where it is cut.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,15 +28,21 @@ class Parser(Protocol):
 
     def push(self, text: str) -> list[Delta]: ...
 
-    def finish(self, *, cut: bool = False) -> list[Delta]:
+    def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
         """Return the deltas of the text held back at the end of the message.
 
-        If the message was `cut` off, the beginnings of markers and of calls without a name are left out.
+        If the message was `cut` off, the beginnings of markers and of calls without a name are left out. `stop`: the
+        stop string that came next. What cannot begin a marker together with it is text.
         """
 
     @property
     def calling(self) -> bool:
-        """Whether a tool call is incomplete."""
+        """Whether a tool call that has a name is incomplete."""
+
+
+def begins(text: str, markers: Iterable[str]) -> bool:
+    """Whether a text begins a marker, or with one."""
+    return any(marker.startswith(text) or text.startswith(marker) for marker in markers)
 
 
 class ReasoningParser:
@@ -70,11 +77,15 @@ class ReasoningParser:
             deltas += self._answer(rest)
         return deltas
 
-    def finish(self, *, cut: bool = False) -> list[Delta]:
-        before, self._before = self._before, None
+    def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
+        before, self._before = self._before or "", None
+        if cut and begins(before.lstrip() + stop, [THINK_OPEN]):
+            before = ""
         held = self._markers.flush()
-        deltas = [] if cut else self._reason(held) + (self._inner.push(before) if before else [])
-        return deltas + self._inner.finish(cut=cut)
+        if cut and begins(held + stop, [THINK_CLOSE]):
+            held = ""
+        deltas = self._reason(held) + (self._inner.push(before) if before else [])
+        return deltas + self._inner.finish(cut=cut, stop=stop)
 
     @property
     def calling(self) -> bool:
@@ -102,7 +113,7 @@ class PlainParser:
     def push(self, text: str) -> list[Delta]:
         return [Delta(content=text)] if text else []
 
-    def finish(self, *, cut: bool = False) -> list[Delta]:
+    def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
         return []
 
     @property
