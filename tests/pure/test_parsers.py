@@ -30,6 +30,7 @@ def maker(
 
 
 HERMES, LLAMA, MISTRAL = maker("hermes"), maker("llama3_json", names=frozenset("fg")), maker("mistral")
+THINKING = maker("hermes", reasoning=True, thinking=True)
 WEATHER = '{"name": "weather", "arguments": {"city": "Bern", "days": [1, {"n": "}]"}], "note": "a \\"b\\" {"}}'
 TIME = '{"name": "time", "arguments": {}}'
 CALL = f"<tool_call>{TIME}\n</tool_call>"
@@ -124,6 +125,23 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
     "has begun to think": (maker(None, reasoning=True, thinking=True), "\nHm.</think>Yes.", "Yes.", "Hm.", []),
     "does not think": (maker(None, reasoning=True), "Yes, <think> is a tag.", "Yes, <think> is a tag.", "", []),
     "never ends": (maker(None, reasoning=True, thinking=True), "Hm </thin", "", "Hm </thin", []),
+    "calls before it ends to think": (
+        *(THINKING, f"a\n{CALL}\n</think>\n\n{CALL}Done.", "Done.", "a\n", [("time", {}), ("time", {})]),
+    ),
+    "calls first": (THINKING, f"\n<tool_call> \n{TIME}", "", "", [("time", {})]),
+    "thinks of calls": (
+        *(THINKING, f"<tool_call> or <tool_call><tool_call>{TIME}", "", "<tool_call> or <tool_call>", [("time", {})]),
+    ),
+    "thinks of calls only": (THINKING, "Say <tool_call>.</think>No.", "No.", "Say <tool_call>.", []),
+    "thinks of calls to the end": (THINKING, "Say <tool_call>\n", "", "Say <tool_call>\n", []),
+    "calls with a tag, then mentions it": (
+        *(THINKING, f'<tool_call>{{"name": "</think>", "arguments": {{}}}}{CALL}', "", ""),
+        [("</think>", {}), ("time", {})],
+    ),
+    "mistral, calls before it ends to think": (
+        *(maker("mistral", reasoning=True, thinking=True), "a [TOOL_CALLS] b[TOOL_CALLS]f[ARGS]{}", ""),
+        *("a [TOOL_CALLS] b", [("f", {})]),
+    ),
     "thinks and calls": (
         *(maker("hermes", reasoning=True), f"<think>a</think>\n<tool_call>{TIME}</tool_call>", "", "a"),
         [("time", {})],

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from engine.text.markers import MarkerSplitter
-from server.openai.replies.parsers import Delta, Parser, PlainParser, ReasoningParser, begins
+from server.openai.replies.parsers import AnswerParser, Delta, Parser, PlainParser, ReasoningParser, begins
 
 TOOL_FORMATS = ("hermes", "llama3_json", "mistral")
 # Markers around calls. Some models have special tokens for them.
@@ -151,6 +151,9 @@ def _string(token: str) -> str:
 class _ToolParser:
     """Common part of the formats: content, then calls, possibly with content between them."""
 
+    call_marker = ""
+    ignored: tuple[str, ...] = ()
+
     def __init__(self, names: frozenset[str] | None = None) -> None:
         self._markers = MarkerSplitter()
         self._names = names
@@ -180,6 +183,10 @@ class _ToolParser:
                 deltas = [Delta(content=call.before + call.text)]
         return deltas, rest
 
+    def begins_call(self, text: str) -> bool | None:
+        begun = text.lstrip()
+        return begun[0] == "{" if begun else None
+
     @property
     def calling(self) -> bool:
         return self._call is not None and self._call.named
@@ -196,7 +203,8 @@ class _ToolParser:
 class HermesParser(_ToolParser):
     """Any number of `<tool_call>{"name": …, "arguments": …}</tool_call>` (Hermes, Qwen)."""
 
-    _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
+    call_marker = _OPEN = "<tool_call>"
+    _CLOSE = "</tool_call>"
 
     def __init__(self) -> None:
         super().__init__()
@@ -219,7 +227,7 @@ class HermesParser(_ToolParser):
                 continue
             before, marker, text = self._markers.push(text, self._expected)
             deltas += self._content(before)
-            if marker is not None:
+            if marker in (self._OPEN, self._CLOSE):
                 self._closing = False
             if marker == self._CLOSE and self._after_call:
                 self._space = ""  # between a call and its tag
@@ -229,7 +237,7 @@ class HermesParser(_ToolParser):
 
     @property
     def _expected(self) -> list[str]:
-        return [self._CLOSE, self._OPEN] if self._closing else [self._OPEN]
+        return [self._OPEN, *([self._CLOSE] if self._closing else []), *self.ignored]
 
     def _with_content(self, deltas: list[Delta]) -> list[Delta]:
         """Treat the text of an invalid call as content."""
@@ -273,7 +281,8 @@ class HermesParser(_ToolParser):
 class MistralParser(_ToolParser):
     """`[TOOL_CALLS][{"name": …, "arguments": …}, …]`, or `[TOOL_CALLS]name[ARGS]{…}` in later versions."""
 
-    _OPEN, _ID, _ARGS, _SEPARATORS = "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]", "[], \n\t"
+    call_marker = _OPEN = "[TOOL_CALLS]"
+    _ID, _ARGS, _SEPARATORS = "[CALL_ID]", "[ARGS]", "[], \n\t"
 
     def __init__(self) -> None:
         super().__init__()
@@ -330,6 +339,11 @@ class MistralParser(_ToolParser):
         skipped = text[: len(text) - len(begun)]
         space = skipped[len(skipped.rstrip()) :] if self._said else ""
         return self._content(space + begun) if begun else []
+
+    def begins_call(self, text: str) -> bool | None:
+        """A name follows the marker at once, unlike a word in prose."""
+        begun = text.lstrip()
+        return begun[0] in "[{" or text[0].isalpha() or text[0] == "_" if begun else None
 
     @property
     def calling(self) -> bool:
@@ -417,7 +431,7 @@ def make_parser(
 
     `tools` is one of TOOL_FORMATS, or None for a message without calls. `names` are the names of the tools.
     """
-    formats: dict[str, Callable[[], Parser]] = {
+    formats: dict[str, Callable[[], AnswerParser]] = {
         "hermes": HermesParser,
         "mistral": MistralParser,
         "llama3_json": partial(Llama3Parser, names),

@@ -40,18 +40,33 @@ class Parser(Protocol):
         """Whether a tool call that has a name is incomplete."""
 
 
+class AnswerParser(Parser, Protocol):
+    """Parse one message without reasoning."""
+
+    call_marker: str  # before calls; "" if there is none
+    ignored: tuple[str, ...]  # markers to leave out
+
+    def begins_call(self, text: str) -> bool | None:
+        """Whether a text that follows the marker begins a call; None if its beginning does not tell."""
+
+
 def begins(text: str, markers: Iterable[str]) -> bool:
     """Whether a text begins a marker, or with one."""
     return any(marker.startswith(text) or text.startswith(marker) for marker in markers)
 
 
 class ReasoningParser:
-    """Parse `<think>…</think>` before the answer. The prompt may contain the first tag. Later tags are text."""
+    """Parse `<think>…</think>` before the answer. The prompt may contain the first tag. Later tags are text.
 
-    def __init__(self, inner: Parser, *, thinking: bool) -> None:
+    A call ends the reasoning too: Qwen's models may forget the closing tag, which may also come after the call.
+    """
+
+    def __init__(self, inner: AnswerParser, *, thinking: bool) -> None:
         """`inner` parses the answer. `thinking`: the prompt ends with the opening tag."""
         self._inner = inner
         self._markers = MarkerSplitter()
+        self._tags = [THINK_CLOSE, inner.call_marker] if inner.call_marker else [THINK_CLOSE]
+        self._call = ""  # a marker within the reasoning, and text that does not tell whether a call follows
         self._before: str | None = None if thinking else ""  # white space before the first tag
         self.thinking = thinking  # between the tags
         self._trim = thinking  # drop line breaks after a tag
@@ -68,21 +83,42 @@ class ReasoningParser:
                 return self._inner.push(pending)
             self.thinking = self._trim = True
             text = begun.removeprefix(THINK_OPEN)
-        if not self.thinking:
-            return self._answer(text)
-        reasoning, marker, rest = self._markers.push(text, [THINK_CLOSE])
-        deltas = self._reason(reasoning)
-        if marker is not None:
-            self.thinking, self._trim = False, True
-            deltas += self._answer(rest)
-        return deltas
+        deltas: list[Delta] = []
+        while text and self.thinking:
+            if self._call:
+                text = self._call_or_reasoning(text, deltas)
+                continue
+            reasoning, marker, text = self._markers.push(text, self._tags)
+            deltas += self._reason(reasoning)
+            if marker == THINK_CLOSE:
+                self.thinking, self._trim = False, True
+            elif marker is not None:
+                self._call = marker
+        return deltas if self.thinking else deltas + self._answer(text)
+
+    def _call_or_reasoning(self, text: str, deltas: list[Delta]) -> str:
+        """Read text after a marker of calls. Returns the remaining text."""
+        marker = self._inner.call_marker
+        text, self._call = self._call + text, ""
+        calls = self._inner.begins_call(text.removeprefix(marker))
+        if calls is None:
+            self._call = text
+            return ""
+        if calls:
+            self.thinking, self._inner.ignored = False, (THINK_CLOSE,)
+            return text
+        deltas += self._reason(marker)
+        return text.removeprefix(marker)
 
     def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
         before, self._before = self._before or "", None
         if cut and begins(before.lstrip() + stop, [THINK_OPEN]):
             before = ""
-        held = self._markers.flush()
-        if cut and begins(held + stop, [THINK_CLOSE]):
+        held = self._markers.flush() or self._call
+        marked = begins(held + stop, self._tags)
+        if self._call:
+            marked = self._inner.begins_call((self._call + stop).removeprefix(self._inner.call_marker)) is not False
+        if cut and marked:
             held = ""
         deltas = self._reason(held) + (self._inner.push(before) if before else [])
         return deltas + self._inner.finish(cut=cut, stop=stop)
@@ -109,6 +145,12 @@ class ReasoningParser:
 
 class PlainParser:
     """Pass all text on as content."""
+
+    call_marker = ""
+    ignored: tuple[str, ...] = ()
+
+    def begins_call(self, text: str) -> bool | None:
+        return False
 
     def push(self, text: str) -> list[Delta]:
         return [Delta(content=text)] if text else []
