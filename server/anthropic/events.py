@@ -10,6 +10,7 @@ import pydantic_core
 from server.http.errors import APIError, anthropic_body
 from server.openai.replies.build import Chunk
 from server.openai.replies.endpoints import Json, Piece
+from server.openai.replies.writer import encode_event
 from server.openai.requests.adapted import Body, EventWriter, event_frame
 
 Event = tuple[str, Body]
@@ -36,6 +37,7 @@ class MessageWriter(EventWriter):
         self._open: Body | None = None  # the last block, until it is complete
         self._call: int | None = None  # number of the open call
         self._text: list[str] = []  # pieces of the open block
+        self._is_object: bool | None = None  # what the arguments of the open call begin
         self._stop_reason: str | None = None
         self._stop_sequence: str | None = None
         self._usage: Json = {}
@@ -85,6 +87,10 @@ class MessageWriter(EventWriter):
         if kind == "thinking" and not self._shows_thinking:
             return
         self._text.append(text)
+        if kind == "tool_use":
+            if self._is_object is None and text.strip():
+                self._is_object = text.lstrip().startswith("{")
+            text = text if self._is_object else ""
         if text:
             name, field = _DELTAS[kind]
             yield self._delta({"type": name, field: text})
@@ -95,7 +101,7 @@ class MessageWriter(EventWriter):
             block |= {"id": f"toolu_{uuid.uuid4().hex}", "name": name or "", "input": {}}
         else:
             block |= {"text": ""} if kind == "text" else {"thinking": "", "signature": ""}
-        self._open, self._call, self._text = block, call, []
+        self._open, self._call, self._text, self._is_object = block, call, [], None
         self._content.append(block)
         return _event("content_block_start", index=len(self._content) - 1, content_block={**block})
 
@@ -105,7 +111,9 @@ class MessageWriter(EventWriter):
         if block is None:
             return
         if block["type"] == "tool_use":
-            block["input"] = _object(text)
+            block["input"] = value = _input(text)
+            if value and not self._is_object:
+                yield self._delta({"type": "input_json_delta", "partial_json": self.dump(value)})
         elif block["type"] == "thinking":
             block |= {"thinking": text, "signature": self.id}  # clients expect one, and send it back
             yield self._delta({"type": "signature_delta", "signature": self.id})
@@ -128,13 +136,17 @@ def _event(name: str, /, **fields: Any) -> Event:
     return name, {"type": name, **fields}
 
 
-def _object(text: str) -> Body:
-    """Return the arguments of a call; none if the answer ended within them."""
+def _input(text: str) -> Body:
+    """Return the arguments of a call, of which the end may be missing.
+
+    Other arguments than objects get the key of Anthropic's example for invalid JSON.
+    """
     with suppress(ValueError):
-        value = pydantic_core.from_json(text)
+        value = pydantic_core.from_json(text.strip() or "{}", allow_inf_nan=False, allow_partial="trailing-strings")
         if isinstance(value, dict):
+            encode_event(value)  # not so with 1e999
             return value
-    return {}
+    return {"INVALID_JSON": text}
 
 
 def _usage(usage: Json) -> Json:

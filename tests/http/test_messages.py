@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pydantic_core
 import pytest
 from anthropic.types import Message, RawMessageStreamEvent
 from pydantic import TypeAdapter
@@ -12,7 +13,7 @@ from pydantic import TypeAdapter
 from engine.errors import QueueFullError, RequestFailedError
 from server.config import ServerConfig
 from tests.support.harness import CHAT_PATH, ask
-from tests.support.speaking import ANSWERS, RecordingEngine, TalkingEngine
+from tests.support.speaking import ANSWERS, CALL, RecordingEngine, TalkingEngine
 
 PATH, COUNT_PATH = "/v1/messages", "/v1/messages/count_tokens"
 EVENT: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
@@ -68,7 +69,7 @@ def test_events_describe_the_complete_message(answer: str, kinds: list[str], lim
                 texts[-1] += change[FIELDS[change["type"]]]
     for block, text in zip(content, texts, strict=True):
         if block["type"] == "tool_use":
-            block["input"] = json.loads(text) if text.endswith("}") else {}
+            block["input"] = pydantic_core.from_json(text or "{}", allow_partial="trailing-strings")
         else:
             block[block["type"]] = text
     assert without_ids(content) == without_ids(message["content"])
@@ -78,6 +79,39 @@ def test_events_describe_the_complete_message(answer: str, kinds: list[str], lim
         return
     assert [block["type"] for block in content] == [KINDS[kind] for kind in kinds if answer]
     assert message["stop_reason"] == ("tool_use" if "function_call" in kinds else "end_turn")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ('"x y"', {"INVALID_JSON": "x y"}),
+        ('[{"a": 1}]', {"INVALID_JSON": '[{"a": 1}]'}),
+        ("5", {"INVALID_JSON": "5"}),
+        ('"{\\"a\\": 1}"', {"a": 1}),
+        ('" "', {}),
+        ("null", {}),
+        ("[NaN]", {"INVALID_JSON": "[NaN]"}),
+        ('{"a": "b', {"a": "b"}),
+        ('{"a": 1, "b', {"a": 1}),
+    ],
+)
+def test_arguments_that_are_no_complete_object_are_kept(arguments: str, found: Any) -> None:
+    """The stream describes the same input."""
+    end = "" if arguments.startswith("{") else "}</tool_call>"
+    text = f'{CALL}<tool_call>{{"name": "weather", "arguments": {arguments}{end}'
+    body = HI | {"tools": [WEATHER]}
+    assert reply_to(TalkingEngine(text), body)["content"][1]["input"] == found
+    events = events_of(ask(TalkingEngine(text), "POST", PATH, json=body | {"stream": True}).content)
+    deltas = [event["delta"] for event in events if event["type"] == "content_block_delta" and event["index"] == 1]
+    said = "".join(delta["partial_json"] for delta in deltas)
+    assert pydantic_core.from_json(said or "{}", allow_partial="trailing-strings") == found
+
+
+@pytest.mark.parametrize("arguments", ['{"a": 1e999}', '{"a": NaN}', '{"a": b}'])
+def test_arguments_that_no_json_can_express_are_text(arguments: str) -> None:
+    engine = TalkingEngine(f'<tool_call>{{"name": "weather", "arguments": {arguments}}}</tool_call>')
+    block = reply_to(engine, HI | {"tools": [WEATHER]})["content"][0]
+    assert block["input"] == {"INVALID_JSON": arguments}
 
 
 def test_usage_separates_cached_tokens() -> None:
