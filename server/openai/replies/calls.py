@@ -44,7 +44,7 @@ class _CallParser:
         deltas: list[Delta] = []
         arguments: list[str] = []
         for position, character in enumerate(text):
-            tag = character == "<" and not self._string  # JSON has no "<" outside strings
+            tag = character == "<" and not self._string  # the start of a tag; JSON has no "<" outside strings
             if tag:
                 self.closed, name = True, None
             else:
@@ -240,7 +240,7 @@ class HermesParser(_ToolParser):
         return [self._OPEN, *([self._CLOSE] if self._closing else []), *self.ignored]
 
     def _with_content(self, deltas: list[Delta]) -> list[Delta]:
-        """Treat the text of an invalid call as content."""
+        """Parse the text of an invalid call as content."""
         return [new for delta in deltas for new in (self._content(delta.content) if delta.content else [delta])]
 
     def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
@@ -256,7 +256,7 @@ class HermesParser(_ToolParser):
     def _content(self, text: str) -> list[Delta]:
         """Return content without the white space around it and without surplus braces after calls.
 
-        White space between two texts is kept; with calls between them, that before the second text.
+        White space between two texts is kept; where calls lie between them, only the last of it.
         """
         if self._after_call:
             begun = text.lstrip("} \n\r\t" if self._closing else None)

@@ -58,7 +58,7 @@ def begins(text: str, markers: Iterable[str]) -> bool:
 class ReasoningParser:
     """Parse `<think>…</think>` before the answer. The prompt may contain the first tag. Later tags are text.
 
-    A call ends the reasoning too: Qwen's models may forget the closing tag, which may also come after the call.
+    A call ends the reasoning too, because Qwen's models may forget the closing tag. If it comes later, it is left out.
     """
 
     def __init__(self, inner: AnswerParser, *, thinking: bool) -> None:
