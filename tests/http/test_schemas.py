@@ -425,6 +425,11 @@ MALFORMED: list[tuple[Any, str]] = [
     ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}, "leads back"),
     ({"$ref": "http://there.is/none"}, "'http://there.is/none'"),
     ({"$ref": 5}, "'5'"),
+    ({"$ref": ["#"]}, "leads to no part"),
+    ({"$dynamicRef": {}}, "leads to no part"),
+    ({"properties": {"a": {}}, "$ref": "#/anyOf/" + "9" * 5000, "anyOf": [{}]}, "leads to no part"),
+    ({"patternProperties": True}, "'patternProperties'"),
+    ({"properties": {}, "patternProperties": 5}, "'patternProperties'"),
     ({"not": {}}, "No value"),
 ]
 
@@ -465,6 +470,7 @@ def random_schema(random: Random, depth: int) -> Any:
         return random_schema(random, depth - 1)
 
     number: Any = random.choice([0, -1, 2.5, 1e-12, 2**53 + 1, -(2**63), 10**400, 1e300, True, "x", None, [], {}])
+    wrong: Any = random.choice([5, True, "a", [], {}, [1], {"a": 5}, {"$ref": []}, "#/anyOf/" + "9" * 5000])
     pair, named, constant = (
         [inner(), inner()],
         {"a": inner(), "(": inner()},
@@ -487,6 +493,7 @@ def random_schema(random: Random, depth: int) -> Any:
         "$ref": random.choice(["#", "#/$defs/a", "#/properties/a", "#/anyOf/1", "a", "#a", "#/anyOf/x", 5]),
         "dependentRequired": random.choice([{}, {"a": []}, {"a": ["b"]}, 5]),
     }
+    values[random.choice([*values, "$dynamicRef", "$recursiveRef", "$dynamicAnchor"])] = wrong
     chosen = random.sample(sorted(values), random.randrange(1, 6))
     return {key: values[key] for key in chosen}
 

@@ -25,7 +25,8 @@ def resolver(root: object) -> Resolver:
         for name in reference[2:].split("/"):
             name = unquote(name).replace("~1", "/").replace("~0", "~")
             if isinstance(target, list):
-                target = target[int(name)] if name.isdecimal() and int(name) < len(target) else None
+                index = int(name) if name.isdecimal() and len(name) < 10 else len(target)
+                target = target[index] if index < len(target) else None
             else:
                 target = target.get(name) if isinstance(target, dict) else None
         return target

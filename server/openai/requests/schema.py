@@ -143,8 +143,8 @@ class _Rewriter:
         return {"$ref": f"#/$defs/{self._names[key]}"}
 
     def _reference(self, reference: Any, alone: bool) -> Schema:
+        target, passed = self._target(reference), set[int]()
         if reference not in self._ends:
-            target, passed = self._target(reference), set[int]()
             while isinstance(target, dict) and [key for key in target if key in ENFORCED] == ["$ref"]:
                 if id(target) in passed:
                     raise self._refused(f"The schema's reference '{reference}' leads back to itself.")
@@ -156,7 +156,7 @@ class _Rewriter:
     def _target(self, reference: Any) -> Schema:
         target = self._resolve(reference) if isinstance(reference, str) else None
         if not isinstance(target, (dict, bool)):
-            raise self._refused(f"The schema's reference '{reference}' leads to no part of the schema.")
+            raise self._refused(f"The schema's reference '{reference!s:.200}' leads to no part of the schema.")
         return target
 
     def _inline(self, part: dict[str, Any], alone: bool) -> Schema:
@@ -199,7 +199,8 @@ class _Rewriter:
     def _overlaps(key: str, part: dict[str, Any]) -> bool:
         """Whether several of the schemas that a keyword has may apply to one value."""
         if key in ("properties", "patternProperties"):
-            return len(part.get("patternProperties", ())) + ("properties" in part) > 1
+            named = part.get("patternProperties")
+            return (len(named) if isinstance(named, dict) else 0) + ("properties" in part) > 1
         return key == "allOf" and len(as_list(part[key])) > 1
 
     def _value(self, key: str, value: Any, alone: bool) -> Any:
