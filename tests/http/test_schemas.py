@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
-from llguidance import LLTokenizer
+from llguidance import LLParserLimits, LLTokenizer
 
 from engine.grammar.matching import build
 from server.http.errors import APIError
@@ -89,6 +91,36 @@ CONVERTED: dict[str, tuple[Any, list[str], list[str]]] = {
         {"type": "number", "anyOf": [{"minimum": 3}, {"maximum": -3}]},
         ["3.25", "-4"],
         ["1", "1e5", "9" * 20],
+    ),
+    "a divisor beside a number": (
+        {"allOf": [{"type": "number"}, {"multipleOf": 5}]},
+        ["5", "10", "0", "-5"],
+        ["3", "0.5", "1e5", "5" * 20],
+    ),
+    "a fraction that divides": ({"allOf": [{"type": "number"}, {"multipleOf": 0.5}]}, ["1.5", "2"], ["0.3"]),
+    "a divisor of integers beside a number": (
+        {"allOf": [{"type": "number"}, {"type": "integer", "multipleOf": 5}]},
+        ["15"],
+        ["3"],
+    ),
+    "a divisor beside a reference": (
+        {"$ref": "#/$defs/n", "multipleOf": 5, "$defs": {"n": {"type": "number"}}},
+        ["10"],
+        ["3"],
+    ),
+    "a divisor in an alternative": (
+        {"type": "number", "anyOf": [{"multipleOf": 5}, {"minimum": 100}]},
+        ["10", "101.5"],
+        ["3"],
+    ),
+    "a divisor in another description": (
+        {
+            "allOf": [
+                {**CLOSED, "properties": {"p": {key: value}}} for key, value in (("type", "number"), ("multipleOf", 5))
+            ]
+        },
+        ['{"p": 10}'],
+        ['{"p": 3}'],
     ),
     "an intersection with a large number": ({"allOf": [{"type": "integer"}, {"minimum": 2**62}]}, [str(2**62)], ["1"]),
     "an empty tuple": ({"type": "array", "items": []}, ["[]", "[1]"], ["[1e5]"]),
@@ -314,6 +346,20 @@ BOUNDS: dict[str, tuple[Any, list[str], list[str]]] = {
 @pytest.mark.parametrize(("schema", "yes", "no"), BOUNDS.values(), ids=BOUNDS)
 def test_no_number_is_beyond_its_bounds(schema: Any, yes: list[str], no: list[str]) -> None:
     check(schema, yes, no)
+
+
+NEAR = ["-1.0", "-1", "-0.5", "-0.0000000001", "0", "0.0000000001", "0.5", "0.9999999999", "1", "1.0", "1.5", "1000000"]
+
+
+@pytest.mark.parametrize("low", [{}, {"minimum": -0.5}] + [{"exclusiveMinimum": bound} for bound in (-1, 0, 0.5, 1)])
+@pytest.mark.parametrize("high", [{}, {"maximum": 1.5}] + [{"exclusiveMaximum": bound} for bound in (0, 0.5, 1, 10**6)])
+def test_no_number_is_an_exclusive_bound(low: dict[str, float], high: dict[str, float]) -> None:
+    """llguidance's own exclusive bounds allow a whole number if the other bound is near."""
+    least, most = low.get("minimum", -math.inf), high.get("maximum", math.inf)
+    above, below = low.get("exclusiveMinimum", -math.inf), high.get("exclusiveMaximum", math.inf)
+    within = [text for text in NEAR if least <= float(text) <= most and above < float(text) < below]
+    if within:
+        check({"type": "number", **low, **high}, within, [text for text in NEAR if text not in within])
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from typing import Any
 _LARGEST = 2**63 - 1024  # the last float that llguidance can also hold as an integer
 _FINEST = 1e-10  # step of numbers without `multipleOf`; llguidance divides by no finer power of ten
 _SHORTEST_RANGE = 1e-6  # of numbers that get this step
+_FINER = 1e-15  # distance of numbers from an exclusive bound in shorter ranges; llguidance compares 19 decimals
+_LARGEST_MOVED = 1e9  # exclusive bound that such a distance replaces
 _MOST_STEPS = 10_000  # of `multipleOf`, in units of its last digit; a grammar for 100,000 takes 0.3 s
 _MOST = 9_200_000_000_000_000_000  # the bound of numbers without one; its text in llguidance is exact
 ANY_NUMBER = {"type": "number", "minimum": -_MOST, "maximum": _MOST, "multipleOf": _FINEST}
@@ -38,16 +40,23 @@ def divides(value: float) -> bool:
     return steps <= _MOST_STEPS
 
 
-def bound_numbers(schema: dict[str, Any], *, whole: bool, fill: bool) -> None:
+def bound_numbers(schema: dict[str, Any], *, whole: bool, fill: bool, fine: bool) -> None:
     """Write a schema's bounds so that no rounding allows a number beyond them. With `fill`, add those that are missing.
 
-    The added ones leave numbers 19 digits, and ten after the point. Raises ValueError if a bound cannot be enforced.
+    The added ones leave numbers 19 digits, and ten after the point if `fine`. Raises ValueError if a bound cannot be
+    enforced.
     """
     low, high = _bound(schema, -1, whole, fill), _bound(schema, 1, whole, fill)
     if low > high and max(-low, high) >= 2**53:
         raise ValueError("No number within the schema's 'minimum' and 'maximum' can be enforced exactly.")
-    if fill and not whole and high - low >= _SHORTEST_RANGE:
+    short = high - low < _SHORTEST_RANGE
+    if fill and fine and not whole and not short:
         schema.setdefault("multipleOf", _FINEST)
+    for sign, inclusive, exclusive in ((-1, "minimum", "exclusiveMinimum"), (1, "maximum", "exclusiveMaximum")):
+        bound = schema.get(exclusive, math.inf)
+        if abs(bound) < _LARGEST_MOVED and bound == int(bound):  # llguidance's 1 < x < 1.5 allows 1, but not 1.0
+            step = max(_FINER if short else _FINEST, abs(bound) * 1e-14)
+            schema[inclusive] = schema.pop(exclusive) - sign * step
 
 
 def _bound(schema: dict[str, Any], sign: int, whole: bool, fill: bool) -> float:

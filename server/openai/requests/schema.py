@@ -76,6 +76,8 @@ class _Rewriter:
         self._waiting: list[tuple[str, dict[str, Any], bool]] = []
         # Whether bounds that the client did not write leave all numbers of the schema possible.
         self._small = all(map(is_small, objects_in(schema)))
+        # A step of numbers beside another one makes an intersection that llguidance cannot follow.
+        self._stepped = any("multipleOf" in part for part in objects_in(schema))
         self._ends: dict[str, Schema] = {}  # what references name, after those that name another one
         self._described: dict[int, tuple[bool, bool]] = {}
 
@@ -291,8 +293,9 @@ class _Rewriter:
         """Write bounds of numbers. With `fill`, bound the digits of all numbers and formats too."""
         kinds = _kinds(out)
         if kinds & {"integer", "number"}:
+            whole, added = "number" not in kinds, fill or (self._small and "type" in out)
             try:
-                bound_numbers(out, whole="number" not in kinds, fill=fill or (self._small and "type" in out))
+                bound_numbers(out, whole=whole, fill=added, fine=fill or not self._stepped)
             except ValueError as error:
                 raise self._refused(str(error)) from None
         if fill and "array" in kinds:
