@@ -599,14 +599,22 @@ PATTERNS: dict[str, tuple[list[str], list[str]]] = {
     r"^[a&&b]$": (["a", "b", "&"], ["c"]),
     r"^[+--]$": (["+", ",", "-"], ["."]),
     r"^a$|^b$": (["a", "b"], ["ab"]),
+    r"^(\p{Extended_Pictographic}|\p{Emoji_Component})+$": (["😀", "1"], ["a", ""]),  # zod's emoji
+    r"^\p{L}+$": (["aß"], ["1", "p{L}"]),
+    r"^\p{Script=Greek}\P{L}{2}$": (["α11"], ["a11", "αab"]),
+    r"^\u{1F600}[\u{1F600}-\u{1F64F}\u00e9]$": (["😀😀", "😀é"], ["u", "😀u"]),
+    r"^[^]$": (["a", "\n", "]"], ["", "ab"]),
+    r"^(a|[]b)$": (["a"], ["b", "]b"]),
+    r"^[^]a]$": (["xa]"], ["x"]),
+    r"^\é[\<\>\é]$": (["éé", "é<"], ["e<"]),
     r"^a(b|c$)": (["ab", "abx", "ac"], ["acx"]),
 }
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns_mean_what_they_mean_in_ecmascript(pattern: str) -> None:
-    yes, no = PATTERNS[pattern]
-    check({"type": "string", "pattern": pattern}, [json.dumps(text) for text in yes], [json.dumps(text) for text in no])
+    yes, no = ([json.dumps(text, ensure_ascii=False) for text in texts] for texts in PATTERNS[pattern])
+    check({"type": "string", "pattern": pattern}, yes, no)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 # Escapes that llguidance lacks.
-_ESCAPES = re.compile(r"\\u[dD][89a-fA-F]|\\(?![aAdDfnpPrsStuUvwWxz])[A-Za-z0-9]")
+_ESCAPES = re.compile(r"\\u(?:[dD][89a-fA-F]|\{0*[dD][89a-fA-F]..\})|\\(?![aAdDfnpPrsStuUvwWxz])[A-Za-z0-9]")
 # Escapes, classes, repetitions, the starts of groups, and single characters. An unfinished class ends with the pattern;
 # otherwise each "[" would be a reason to search the rest for a "]".
-_UNITS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\]|\\\Z)*(?:\]|\Z)|\{\d+(?:,\d*)?\}|\((?:\?(?::|P?<\w+>))?|.", re.DOTALL)
+_UNITS = re.compile(
+    r"\\[pPu]\{[\w=]*\}|\\.|\[(?:\\.|[^\]\\]|\\\Z)*(?:\]|\Z)|\{\d+(?:,\d*)?\}|\((?:\?(?::|P?<\w+>))?|.", re.DOTALL
+)
 _IN_CLASSES = re.compile(r"\\.|\[|&&|--|~~", re.DOTALL)
 
 # Calendar dates of the years 1 to 9999, and times of a day, which llguidance's own formats do not check.
@@ -63,14 +65,21 @@ def _anchored(units: Sequence[str], anchor: str, opening: str, closing: str) -> 
 def _unit(unit: str) -> str:
     if unit in ("{", "}"):
         return f"\\{unit}"  # no repetition
-    if unit in (r"\<", r"\>"):
-        return unit[1]  # in Rust, the borders of words
+    if unit.startswith("\\"):
+        return _escape(unit)
+    if unit in ("[]", "[^]"):  # no character, and any
+        return r"[^\s\S]" if unit == "[]" else r"[\s\S]"
     if unit.startswith("[") and len(unit) > 1:
         return unit[0] + _IN_CLASSES.sub(_in_class, unit[1:])
     return unit
 
 
+def _escape(unit: str) -> str:
+    """Return an escape without its backslash where Rust has no such escape, or one for the borders of words."""
+    return unit[1] if unit[1:] in ("<", ">") or not unit[1:].isascii() else unit
+
+
 def _in_class(found: re.Match[str]) -> str:
     """Escape what has a meaning in Rust's classes only: classes within classes, and operations on sets."""
     text = found[0]
-    return text if text.startswith("\\") else f"\\{text}" if len(text) == 1 else f"{text[0]}\\{text[1]}"
+    return _escape(text) if text.startswith("\\") else f"\\{text}" if len(text) == 1 else f"{text[0]}\\{text[1]}"
