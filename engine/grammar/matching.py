@@ -12,12 +12,11 @@ from tokenizers import Tokenizer
 from engine.grammar.protocol import Vocabulary
 
 # Parts of errors that show the grammar instead of the schema: positions, excerpts, definitions, expressions, states.
-_POSITION = re.compile(r"^at \d+\(\d+\): (?:failed to compile JSON schema: )?")
+_POSITION = re.compile(r"^(?:at )?\d+\(\d+\): (?:failed to compile JSON schema: )?")
 _INTERNAL = re.compile(
-    r"\n\s+\d+ \| |\s+while processing |: json-schema:|:\s+\((?:And|SearchRegex|Regex) |\s*<(?:state|backtrace)>"
+    r"\n\s*\d+ \| |\s+while processing |: json-schema:|:\s+\((?:And|SearchRegex|Regex) |\s*<(?:state|backtrace)>"
 )
-_LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000)
-
+_LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000, initial_lexer_fuel=5_000_000)
 
 _CONTINUED = re.compile(r"\s*\n\s*\|")  # an alternative of GBNF on a line of its own
 
@@ -65,7 +64,11 @@ def build(tokens: LLTokenizer, grammar: str) -> LLMatcher:
         matcher.compute_bitmask()  # the expensive part; copies share the result
     if matcher.is_error():
         reason = _POSITION.sub("", _INTERNAL.split(matcher.get_error(), maxsplit=1)[0]).strip()
-        raise ValueError("it makes the compiler fail" if reason.startswith("panic") else reason)
+        if reason.startswith("panic"):
+            reason = "it makes the compiler fail"
+        elif "too big (limit" in reason:  # the lexer of the whole grammar, or the grammar itself
+            reason = "its schemas and expressions are too complex together"
+        raise ValueError(reason)
     return matcher
 
 

@@ -623,3 +623,27 @@ def test_patterns_mean_what_they_mean_in_ecmascript(pattern: str) -> None:
 def test_patterns_that_no_grammar_follows_are_left_out(pattern: str) -> None:
     check({"type": "string", "pattern": pattern}, ['"anything"'], ["1"])
     assert "pattern" in refusal(answer_format({"type": "string", "pattern": pattern}, strict=True))
+
+
+@pytest.mark.parametrize("text", ["\x7f", 'a"\\/\n\r\t\0', "é😀\u2028"])
+def test_choices_and_expressions_may_have_any_character(text: str) -> None:
+    for change in ({"guided_choice": ["other", text]}, {"guided_regex": re.escape(text)}):
+        found = grammar(change)
+        assert allows(found, text)
+        assert not allows(found, text + "a")
+
+
+def test_many_tools_with_equal_parameters_share_a_rule() -> None:
+    parameters = {**CLOSED, "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    found = grammar({"tools": [tool(parameters, f"f{i}") for i in range(128)], "tool_choice": "required"})
+    call = '<tool_call>\n{"name": "f%d", "arguments": {"a": %s}}\n</tool_call>'
+    assert found.count("%json") == 1
+    assert allows(found, call % (127, "1"))
+    assert not allows(found, call % (128, "1"))
+    assert not allows(found, call % (5, '"1"'))
+
+
+def test_a_grammar_that_is_too_large_is_refused_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.grammar.matching._LIMITS", LLParserLimits(initial_lexer_fuel=10))
+    with pytest.raises(ValueError, match="too complex"):
+        build(BYTES, grammar(answer_format(TREE)))

@@ -94,7 +94,9 @@ def _answer(param: str, kind: str, value: Any, *, strict: bool) -> Answer:
         if not isinstance(value, list) or not value or not all(isinstance(text, str) and text for text in value):
             raise invalid(f"'{param}' must be a list of texts that are not empty.", param)
         _check_size(sum(map(len, value)), param)
-        return Answer(param, expression=" | ".join(json.dumps(text, ensure_ascii=False) for text in value))
+        # A grammar's text has no U+007F, which JSON's may have.
+        texts = [json.dumps(text, ensure_ascii=False).replace("\x7f", r"\u007f") for text in value]
+        return Answer(param, expression=" | ".join(texts))
     if not isinstance(value, str) or not value:
         raise invalid(f"'{param}' must be a text that is not empty.", param)
     _check_size(len(value), param)

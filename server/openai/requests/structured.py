@@ -75,11 +75,14 @@ def tool_call_grammar(
     """
     key = "parameters" if tool_format == "llama3_json" else "arguments"
     rules = [f"call: {' | '.join(f'call_{index}' for index in range(len(tools)))}"]
+    first: dict[str, int] = {}  # tools with other parameters than those before them
     for index, tool in enumerate(tools):
         parameters = json.dumps(_arguments(tool, positions[index] if positions else index))
         prefix = json.dumps(f'{{"name": {json.dumps(tool.function.name)}, "{key}": ')
         # A separate rule, because references within the parameters are relative to them.
-        rules += [f'call_{index}: {prefix} arguments_{index} "}}"', f"arguments_{index}: %json {parameters}"]
+        if first.setdefault(parameters, index) == index:
+            rules.append(f"arguments_{index}: %json {parameters}")
+        rules.append(f'call_{index}: {prefix} arguments_{first[parameters]} "}}"')
     call = "\n".join(rules)
     if tool_format == "hermes":
         tagged = f'{marker("<tool_call>")} "\\n" call "\\n" {marker("</tool_call>")}'
@@ -108,7 +111,7 @@ def regular_expression(pattern: str, param: str) -> str:
     pattern = pattern.removeprefix("^")
     if pattern.endswith("$") and _UNITS.fullmatch(pattern[:-1]):  # it is not escaped
         pattern = pattern[:-1]  # a grammar matches the whole answer
-    escapes = {"/": r"\/", "\n": r"\n", "\r": r"\r"}
+    escapes = {"/": r"\/", "\n": r"\n", "\r": r"\r", "\\\n": r"\n", "\\\r": r"\r"}
     escaped = re.sub(r"\\.|[/\n\r]", lambda found: escapes.get(found[0], found[0]), pattern, flags=re.DOTALL)
     return f"/{escaped}/" if escaped else '""'
 
