@@ -175,9 +175,26 @@ CONVERTED: dict[str, tuple[Any, list[str], list[str]]] = {
     "an unknown format": ({"type": "integer", "format": "int64"}, ["5"], ['"5"']),
     "a reference with annotations": (
         {**CLOSED, "properties": {"a": {"$ref": "#/$defs/A", "nullable": True}}, "$defs": {"A": TREE}},
-        ['{"a": {}}'],
+        ['{"a": {}}', '{"a": null}'],
         ['{"a": 1}'],
     ),
+    "null beside a type": (  # OpenAPI 3.0
+        {"type": "array", "items": {"type": "integer", "minimum": 5, "nullable": True}},
+        ["[null, 5]"],
+        ["null", "[4]"],
+    ),
+    "null beside a combination": (
+        {"type": "object", "allOf": [TREE], "nullable": True},
+        ["{}", "null"],
+        ["1"],
+    ),
+    "null in a schema that another one refers to": (
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b", "nullable": True}, "b": TREE}},
+        ["{}", "null"],
+        ["1"],
+    ),
+    "null that an enum leaves out": ({"type": "string", "enum": ["a"], "nullable": True}, ['"a"'], ["null"]),
+    "null that an enum has": ({"type": "string", "enum": ["a", None], "nullable": True}, ['"a"', "null"], ['"b"']),
     "a reference within allOf": (  # pydantic 1; a recursive one that llguidance refuses beside other keywords
         {
             "allOf": [{"$ref": "#/definitions/A"}],
@@ -403,6 +420,8 @@ OBJECTS: list[Any] = [
     {"description": "x"},
     {"properties": {"a": {"type": "integer"}}},
     {"type": ["object", "null"]},
+    {"type": "object", "nullable": True},
+    {"allOf": [{"type": "object", "nullable": True}], "nullable": True},
     {"anyOf": [{"type": "object"}, {"type": "null"}]},
     {"oneOf": [{"$ref": "#"}, {"type": "object"}]},
     {"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"a": {}}}}},

@@ -96,7 +96,7 @@ class _Rewriter:
         possible, certain = self._describes_object(self._schema)
         if not possible:
             raise self._refused("The parameters of a function must describe an object ('type': 'object').")
-        return self._schema if certain else {**self._schema, "type": "object"}
+        return self._schema if certain else {**self._schema, "type": "object", "nullable": False}
 
     def _describes_object(self, part: Any) -> tuple[bool, bool]:
         """Whether a schema allows objects, and whether it allows nothing else."""
@@ -118,7 +118,8 @@ class _Rewriter:
         if part.keys() & {"const", "enum"}:
             values = [isinstance(value, dict) for value in as_list(part.get("enum", [part.get("const")]))]
             found.append((any(values), all(values)))
-        self._described[described] = all(possible for possible, _ in found), any(certain for _, certain in found)
+        certain = any(certain for _, certain in found) and not _is_nullable(part)
+        self._described[described] = all(possible for possible, _ in found), certain
         return self._described[described]
 
     def _refused(self, message: str) -> APIError:
@@ -147,7 +148,7 @@ class _Rewriter:
     def _reference(self, reference: Any, alone: bool) -> Schema:
         target, passed = self._target(reference), set[int]()
         if reference not in self._ends:
-            while isinstance(target, dict) and [key for key in target if key in ENFORCED] == ["$ref"]:
+            while isinstance(target, dict) and _only_refers(target):
                 if id(target) in passed:
                     raise self._refused(f"The schema's reference '{reference}' leads back to itself.")
                 passed.add(id(target))
@@ -165,6 +166,10 @@ class _Rewriter:
         if part.get("not") in (True, _EMPTY):
             return False
         part = _present(part)
+        if _is_nullable(part):
+            if part.keys() & COMBINING:
+                return {"anyOf": [self._inline({**part, "nullable": False}, alone), {"type": "null"}]}
+            part["type"] = [*as_list(part["type"]), "null"]
         known = [key for key in part if key in ENFORCED]
         combined = [key for key in known if key in COMBINING]
         alone = alone and (not combined or len({*known} - {"type"}) == 1)
@@ -310,6 +315,17 @@ class _Rewriter:
 def _present(part: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema without keywords that are null, which some converters write for absent ones."""
     return {key: value for key, value in part.items() if value is not None or key == "const"}
+
+
+def _only_refers(schema: dict[str, Any]) -> bool:
+    """Whether a schema says no more than the one that it names."""
+    return [key for key in schema if key in ENFORCED] == ["$ref"] and not _is_nullable(schema)
+
+
+def _is_nullable(schema: Mapping[str, Any]) -> bool:
+    """Whether null matches a schema of OpenAPI 3.0 although its `type` or the schemas that it combines exclude null."""
+    constant = schema.keys() & {"enum", "const"} and None not in as_list(schema.get("enum", [schema.get("const")]))
+    return schema.get("nullable") is True and not constant and bool(schema.keys() & {"type", *COMBINING})
 
 
 def _kinds(schema: Mapping[str, Any]) -> set[str]:
