@@ -87,6 +87,31 @@ CONVERTED: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"y": 1.5}', '{"y": 123456789012345678}'],
         ['{"y": 1e999}', '{"y": 1.12345678901}', f'{{"y": {"1" * 20}}}'],
     ),
+    "other properties beside alternatives": (
+        {"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        ['{"a": 1}', '{"b": [1.5], "c": 2}'],
+        ["{}", '{"a": 1e5}', '{"b": 1, "c": [1e5]}'],
+    ),
+    "properties beside required ones": (
+        {"allOf": [{"type": "object", "properties": {"a": {}}}, {"required": ["b"]}]},
+        ['{"a": 1, "b": 2}'],
+        ['{"a": 1}', '{"b": 1e5}'],
+    ),
+    "items beside a count": (
+        {"type": "array", "items": {"type": "number"}, "anyOf": [{"minItems": 2}, {"maxItems": 0}]},
+        ["[]", "[1, 2.5]"],
+        ["[1]", "[1e5, 2]", "[1.12345678901, 2]"],
+    ),
+    "alternatives of a type": (
+        {"type": "object", "required": ["k"], "oneOf": [{"properties": {"k": {"const": k}}} for k in "ab"]},
+        ['{"k": "a", "x": 1}'],
+        ['{"x": 1}', '{"k": "b", "x": 1e5}'],
+    ),
+    "patterns of names beside required ones": (  # whose intersection llguidance does not end
+        {"type": "object", "patternProperties": {"^a": {}}, "anyOf": [{"required": ["b"]}]},
+        ['{"b": 1}'],
+        ["{}"],
+    ),
     "numbers beside alternatives": (
         {"type": "number", "anyOf": [{"minimum": 3}, {"maximum": -3}]},
         ["3.25", "-4"],

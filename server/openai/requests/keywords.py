@@ -12,6 +12,10 @@ MOST_COUNT = 2**20  # of characters, items or properties; no answer has as many
 # Formats that llguidance knows, and the most characters of one that fractional digits would make endless.
 FORMATS: dict[str, int | None] = {"duration": 40} | dict.fromkeys(("email", "hostname", "ipv4", "ipv6", "uuid", "uri"))
 COMBINING = {*REFERENCES, "allOf", "anyOf", "oneOf"}
+# Keywords that say something about the items or properties of a value.
+REACHING = {"items", "additionalItems", "prefixItems", "properties", "additionalProperties", "patternProperties"} | {
+    *("unevaluatedItems", "unevaluatedProperties", "propertyNames", "const", "enum")
+}
 # Keywords that restrict and that llguidance lacks, with the values that restrict nothing.
 UNENFORCED: dict[str, tuple[Any, ...]] = {
     "not": (False,),

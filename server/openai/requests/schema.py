@@ -7,6 +7,7 @@ get bounds, so that a weak model cannot fill its answer with digits.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Any
 
 from server.http.errors import APIError, invalid
@@ -20,6 +21,7 @@ from server.openai.requests.keywords import (
     FORMATS,
     MOST_COUNT,
     NAMED_SCHEMAS,
+    REACHING,
     SCHEMAS,
     UNENFORCED,
     as_list,
@@ -59,12 +61,19 @@ def check_object(schema: Mapping[str, Any], param: str) -> None:
     _Rewriter(schema, param, False).as_object()
 
 
-class _Rewriter:
-    """One schema. The parts that are referred to become definitions, each rewritten at most twice.
+class _Alone(IntEnum):
+    """Whether no other schema applies to a value. llguidance intersects those that do.
 
-    `alone` says that no other schema applies to the same value. llguidance intersects those that do, and bounds that
-    the client did not write can make the intersection fail.
+    Bounds that the client did not write can make the intersection fail.
     """
+
+    NO = 0
+    WITHIN = 1  # others apply to the value itself, but not to its items and properties
+    YES = 2
+
+
+class _Rewriter:
+    """One schema. The parts that are referred to become definitions, one for each use."""
 
     def __init__(self, schema: Mapping[str, Any], param: str, strict: bool) -> None:
         self._schema, self._param, self._strict = schema, param, strict
@@ -72,18 +81,19 @@ class _Rewriter:
         references = {part[key] for part in objects_in(schema) for key in REFERENCES if is_text(part.get(key))}
         self._shared = {id(target) for target in map(self._resolve, references) if isinstance(target, dict)}
         self._definitions: dict[str, Schema] = {"any": _ANY_VALUE}
-        self._names: dict[tuple[int, bool] | str, str] = {}  # of definitions, by part and use, or by content
-        self._waiting: list[tuple[str, dict[str, Any], bool]] = []
+        self._names: dict[tuple[int, _Alone] | str, str] = {}  # of definitions, by part and use, or by content
+        self._waiting: list[tuple[str, dict[str, Any], _Alone]] = []
         # Whether bounds that the client did not write leave all numbers of the schema possible.
         self._small = all(map(is_small, objects_in(schema)))
         # A step of numbers beside another one makes an intersection that llguidance cannot follow.
         self._stepped = any("multipleOf" in part for part in objects_in(schema))
         self._ends: dict[str, Schema] = {}  # what references name, after those that name another one
         self._described: dict[int, tuple[bool, bool]] = {}
+        self._reaching: dict[int, bool] = {}  # parts of the schema that say something about items or properties
 
     def root(self, arguments: bool) -> dict[str, Any]:
         """Rewrite the whole schema."""
-        found = self._part(self.as_object() if arguments else self._schema, True)
+        found = self._part(self.as_object() if arguments else self._schema, _Alone.YES)
         if isinstance(found, bool):
             raise self._refused("No value matches the schema.")
         while self._waiting:
@@ -131,21 +141,21 @@ class _Rewriter:
             what = f"'{keyword}'" if value is None else f"{keyword} '{value}'"
             raise self._refused(f"'strict' is not possible with the schema's {what}: no grammar can enforce it.")
 
-    def _part(self, part: Any, alone: bool) -> Schema:
+    def _part(self, part: Any, alone: _Alone) -> Schema:
         if not isinstance(part, (dict, bool)):
             raise self._refused("A schema must be an object or a boolean, at every level.")
         if part is False or part is True:
             return self._inline(_EMPTY, alone) if part else False
         return self._definition(part, alone) if id(part) in self._shared else self._inline(part, alone)
 
-    def _definition(self, part: dict[str, Any], alone: bool) -> dict[str, Any]:
+    def _definition(self, part: dict[str, Any], alone: _Alone) -> dict[str, Any]:
         key = (id(part), alone)
         if key not in self._names:
             self._names[key] = str(len(self._names))
             self._waiting.append((self._names[key], part, alone))
         return {"$ref": f"#/$defs/{self._names[key]}"}
 
-    def _reference(self, reference: Any, alone: bool) -> Schema:
+    def _reference(self, reference: Any, alone: _Alone) -> Schema:
         target, passed = self._target(reference), set[int]()
         if reference not in self._ends:
             while isinstance(target, dict) and _only_refers(target):
@@ -162,7 +172,7 @@ class _Rewriter:
             raise self._refused(f"The schema's reference '{reference!s:.200}' leads to no part of the schema.")
         return target
 
-    def _inline(self, part: dict[str, Any], alone: bool) -> Schema:
+    def _inline(self, part: dict[str, Any], alone: _Alone) -> Schema:
         if part.get("not") in (True, _EMPTY):
             return False
         part = _present(part)
@@ -172,10 +182,17 @@ class _Rewriter:
             part["type"] = [*as_list(part["type"]), "null"]
         known = [key for key in part if key in ENFORCED]
         combined = [key for key in known if key in COMBINING]
-        alone = alone and (not combined or len({*known} - {"type"}) == 1)
+        fill_parts = False
+        if combined and len({*known} - {"type"}) + len(as_list(part.get("allOf", [0]))) > 2:
+            reaching = self._count_reaching(part)
+            fill_parts = alone is _Alone.YES and not reaching and "type" in part
+            # Beside others, llguidance intersects patternProperties with additionalProperties.
+            within = reaching <= 1 and "patternProperties" not in part
+            alone = min(alone, _Alone.WITHIN if within else _Alone.NO)
         out: dict[str, Any] = {}
         for key in known:
-            value = self._value(key, part[key], alone and not self._overlaps(key, part))
+            inner = _Alone.YES if alone and not self._overlaps(key, part) else _Alone.NO
+            value = self._value(key, part[key], alone if key in COMBINING else inner)
             if key == "allOf" or key in REFERENCES:
                 out["allOf"] = [*out.get("allOf", ()), *(value if key == "allOf" else [value])]
             elif value is not None or key == "const":
@@ -188,13 +205,16 @@ class _Rewriter:
             self._replace(key, part, out, alone)
         if list(out) == ["allOf"] and len(out["allOf"]) == 1:
             return out["allOf"][0]  # type: ignore[no-any-return]
-        if not out and alone:
+        if not out and alone is _Alone.YES:
             return _ANY
         if isinstance(out.get("items"), list):  # up to JSON Schema's draft 2019-09
             out["prefixItems"], out["items"] = out["items"], out.get("additionalItems", _ANY if alone else {})
         out.pop("additionalItems", None)
         self._check_sizes(out, alone)
-        self._bound(out, fill := alone and not combined and not out.keys() & {"const", "enum"})
+        constant = bool(out.keys() & {"const", "enum"})
+        fill = alone is _Alone.YES and not combined and not constant
+        fill_parts = fill_parts or bool(alone and REACHING.intersection(known))
+        self._bound(out, fill, fill or (fill_parts and not constant))
         if fill and len(out) > 1 and not {"array", "object"} & _kinds(out):
             # One definition for equal numbers and strings: each has a cost in llguidance's lexer.
             name = self._names.setdefault(str(out), str(len(self._names)))
@@ -204,13 +224,26 @@ class _Rewriter:
 
     @staticmethod
     def _overlaps(key: str, part: dict[str, Any]) -> bool:
-        """Whether several of the schemas that a keyword has may apply to one value."""
-        if key in ("properties", "patternProperties"):
-            named = part.get("patternProperties")
-            return (len(named) if isinstance(named, dict) else 0) + ("properties" in part) > 1
-        return key == "allOf" and len(as_list(part[key])) > 1
+        """Whether several of the schemas of properties may apply to one value."""
+        named = part.get("patternProperties")
+        several = (len(named) if isinstance(named, dict) else 0) + ("properties" in part) > 1
+        return several and key in ("properties", "patternProperties")
 
-    def _value(self, key: str, value: Any, alone: bool) -> Any:
+    def _count_reaching(self, part: dict[str, Any]) -> int:
+        """Count the schemas that apply to a value and say something about its items or properties."""
+        every = [self._target(part[key]) for key in REFERENCES if key in part] + as_list(part.get("allOf", []))
+        some = [any(map(self._reaches, as_list(part.get(key, [])))) for key in ("anyOf", "oneOf")]
+        return bool(part.keys() & REACHING) + sum(map(self._reaches, every)) + sum(some)
+
+    def _reaches(self, part: Any) -> bool:
+        if not isinstance(part, dict):
+            return False
+        if id(part) not in self._reaching:
+            self._reaching[id(part)] = True  # a loop may
+            self._reaching[id(part)] = self._count_reaching(_present(part)) > 0
+        return self._reaching[id(part)]
+
+    def _value(self, key: str, value: Any, alone: _Alone) -> Any:
         """Rewrite a keyword's value. None drops the keyword."""
         if key in REFERENCES:
             return self._reference(value, alone)
@@ -246,7 +279,7 @@ class _Rewriter:
             self._skip("pattern", pattern)
         return found
 
-    def _replace(self, key: str, part: dict[str, Any], out: dict[str, Any], alone: bool) -> None:
+    def _replace(self, key: str, part: dict[str, Any], out: dict[str, Any], alone: _Alone) -> None:
         """Enforce a keyword that llguidance lacks by others, or skip it."""
         value = part[key]
         harmless = value in UNENFORCED[key] or (key == "if" and not part.keys() & {"then", "else"})
@@ -254,14 +287,14 @@ class _Rewriter:
             return
         other = "items" if key == "unevaluatedItems" else "additionalProperties"
         if key.startswith("unevaluated") and not part.keys() & {*COMBINING, "if", other}:
-            out[other] = self._part(value, alone)
+            out[other] = self._part(value, _Alone.YES if alone else _Alone.NO)
         elif key != "propertyNames" or not self._name_properties(value, part, out, alone):
             self._skip(key)
 
-    def _name_properties(self, names: Any, part: dict[str, Any], out: dict[str, Any], alone: bool) -> bool:
+    def _name_properties(self, names: Any, part: dict[str, Any], out: dict[str, Any], alone: _Alone) -> bool:
         """Whether `propertyNames` is replaced by `properties` or `patternProperties`."""
         names = self._target(names["$ref"]) if isinstance(names, dict) and "$ref" in names else names
-        if not isinstance(names, dict) or not alone or out.keys() & {"properties", "patternProperties"}:
+        if not isinstance(names, dict) or alone < _Alone.YES or out.keys() & {"properties", "patternProperties"}:
             return False
         values = part.get("additionalProperties", _EMPTY)
         values = self._definition(values, alone) if isinstance(values, dict) else self._part(values, alone)
@@ -276,13 +309,13 @@ class _Rewriter:
         out["additionalProperties"] = False
         return True
 
-    def _check_sizes(self, out: dict[str, Any], alone: bool) -> None:
+    def _check_sizes(self, out: dict[str, Any], alone: _Alone) -> None:
         """Drop bounds on the number of properties that llguidance refuses, or meets by repeating a name."""
         required = set(out.get("required", ()))
         named = out.get("properties", {}).keys() | required
         closed = out.get("additionalProperties") is False and not out.get("patternProperties")
         least, most, one = out.pop("minProperties", 0), out.pop("maxProperties", None), len(required) + 1
-        simple = alone and (closed or len(named) == len(required))
+        simple = alone is _Alone.YES and (closed or len(named) == len(required))
         if least >= one:
             if not simple or least > one:
                 self._skip("minProperties")
@@ -294,8 +327,12 @@ class _Rewriter:
             else:
                 self._skip("maxProperties")
 
-    def _bound(self, out: dict[str, Any], fill: bool) -> None:
-        """Write bounds of numbers. With `fill`, bound the digits of all numbers and formats too."""
+    def _bound(self, out: dict[str, Any], fill: bool, fill_parts: bool) -> None:
+        """Write bounds of numbers.
+
+        With `fill`, bound the digits of all numbers and formats too; with `fill_parts`, those of all items and
+        properties.
+        """
         kinds = _kinds(out)
         if kinds & {"integer", "number"}:
             whole, added = "number" not in kinds, fill or (self._small and "type" in out)
@@ -303,9 +340,9 @@ class _Rewriter:
                 bound_numbers(out, whole=whole, fill=added, fine=fill or not self._stepped)
             except ValueError as error:
                 raise self._refused(str(error)) from None
-        if fill and "array" in kinds:
+        if fill_parts and "array" in kinds:
             out.setdefault("items", _ANY)
-        if fill and "object" in kinds:
+        if fill_parts and "object" in kinds:
             out.setdefault("additionalProperties", _ANY)
         longest = FORMATS.get(out.get("format", ""))
         if fill and longest is not None:
