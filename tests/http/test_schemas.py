@@ -240,6 +240,25 @@ CONVERTED: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"nodes": [{}, {"nodes": []}]}'],
         ['{"nodes": [1]}'],
     ),
+    "absolute identifiers": (
+        {
+            "$id": "https://e.com/root.json",
+            **CLOSED,
+            "properties": {
+                "p": {"$ref": "https://e.com/root.json#/$defs/a"},
+                "q": {"$ref": "https://e.com/b.json"},
+                "r": {"$ref": "b.json#/items"},
+                "s": {"$ref": "b.json#c"},
+                "t": {"$ref": "#/$defs/a"},
+            },
+            "$defs": {
+                "a": {"type": "integer"},
+                "b": {"$id": "b.json", "type": "array", "items": {"$anchor": "c", "type": "string"}},
+            },
+        },
+        ['{"p": 1, "q": [""], "r": "", "s": "", "t": 2}'],
+        ['{"p": ""}', '{"q": 1}', '{"r": 1}', '{"s": 1}'],
+    ),
     "a discriminated union": (
         {
             "oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}],
@@ -518,6 +537,7 @@ MALFORMED: list[tuple[Any, str]] = [
     ({"$ref": ["#"]}, "leads to no part"),
     ({"$dynamicRef": {}}, "leads to no part"),
     ({"properties": {"a": {}}, "$ref": "#/anyOf/" + "9" * 5000, "anyOf": [{}]}, "leads to no part"),
+    ({"$id": "https://[", "$ref": "http://["}, "leads to no part"),
     ({"patternProperties": True}, "'patternProperties'"),
     ({"properties": {}, "patternProperties": 5}, "'patternProperties'"),
     ({"not": {}}, "No value"),
