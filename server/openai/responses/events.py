@@ -54,6 +54,7 @@ class ResponseWriter(EventWriter):
         self._logprobs: defaultdict[str, list[str]] = defaultdict(list)
         self._held: list[Json] = []  # log-probabilities of tokens whose text has not come yet
         self._finish_reason: str | None = None
+        self._unfinished_call = False
         self._usage: Json | None = None
         self._metrics: Json | None = None
         self._ended_at: int | None = None  # seconds since the epoch
@@ -68,7 +69,7 @@ class ResponseWriter(EventWriter):
             yield self._event("response.created", response=self.reply())
             yield self._event("response.in_progress", response=self.reply())
         elif piece.finish_reason is not None:
-            self._finish_reason = piece.finish_reason
+            self._finish_reason, self._unfinished_call = piece.finish_reason, piece.unfinished_call
         else:
             yield from self._continue(piece)
 
@@ -186,8 +187,9 @@ class ResponseWriter(EventWriter):
         if not self._output:
             yield from self._begin("message", None, None)
         status = "incomplete" if self._finish_reason == "length" else "completed"
-        unfinished = self._call is not None and self._finish_reason == "stop"  # a stop string within a call
-        yield from self._close("incomplete" if unfinished else status)
+        if self._call is not None:
+            yield from self._close("incomplete" if self._unfinished_call else "completed")
+        yield from self._close(status)
         reply = self.reply()
         if self.on_end is not None:
             self.on_end(self.dump(reply).encode("ascii"), self._output)
