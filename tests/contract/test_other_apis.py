@@ -133,6 +133,6 @@ def test_errors_are_the_clients_own(claude: anthropic.Anthropic, client: openai.
     with pytest.raises(anthropic.NotFoundError):
         claude.messages.create(model="another", messages=said, max_tokens=1)
     with pytest.raises(anthropic.BadRequestError, match="max_tokens"):
-        claude.messages.create(model=MODEL, messages=said, max_tokens=0)
+        claude.messages.create(model=MODEL, messages=said, max_tokens=-1)
     with pytest.raises(openai.BadRequestError, match="previous_response_id"):
         client.responses.create(model=MODEL, input="Hi", previous_response_id="resp_1")

@@ -75,6 +75,14 @@ def test_a_continued_response_is_the_conversation_with_all_items(client: Client,
     assert (whole["previous_response_id"], third["previous_response_id"]) == (None, second["id"])
 
 
+def test_a_response_may_be_continued_without_input(client: Client) -> None:
+    first = client.post({"input": "Hi", "max_output_tokens": 20})
+    second = client.post({"input": [], "previous_response_id": first["id"]})
+    third = client.post({"previous_response_id": second["id"]})
+    assert [message["role"] for message in client.prompt()["messages"]] == ["user", "assistant", "assistant"]
+    assert third["previous_response_id"] == second["id"]
+
+
 def test_references_to_items_are_the_items(client: Client) -> None:
     """The AI SDK sends its own items, and references to those of the server."""
     first = client.post({"input": "Hi"})

@@ -67,7 +67,8 @@ class ResponseStore:
             turns = self._use(id, key)
         if not turns or turns[-1].previous is not None:
             return None
-        return b",".join(part for turn in reversed(turns) for part in (turn.items, *turn.output.values()))
+        parts = [part for turn in reversed(turns) for part in (turn.items, *turn.output.values())]
+        return b",".join(filter(None, parts))  # a request may add no items
 
     def item(self, id: str, key: str) -> bytes | None:
         """Return an item of a response's output."""
