@@ -48,6 +48,7 @@ _ENDS = ("stop", "length", "abort", "error")
 _REJECTIONS = ("queue_full", "draining", "unavailable", "invalid")
 _GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
 _PATHS = {*_GENERATING, "/", "/v1/chat/completions/render", "/v1/completions/render", "/v1/messages/count_tokens",
+          "/v1/responses/input_tokens",
           "/v1/models", "/tokenize", "/detokenize", "/health", "/ping", "/live", "/metrics", "/version",
           "/reset_calibration"}  # fmt: skip
 _WITH_IDS = (

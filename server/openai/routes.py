@@ -25,6 +25,7 @@ from server.openai.generation import Generation
 from server.openai.replies import schemas as reply_schemas
 from server.openai.replies.build import Chunker, Usage
 from server.openai.requests import schemas
+from server.openai.requests.adapted import AdaptedTranslator
 from server.openai.requests.translate import ParsedRequest, RequestTranslator
 from server.openai.services import Services
 from server.ui import document
@@ -189,12 +190,19 @@ async def messages(request: Request) -> Response:
 
 
 async def count_tokens(request: Request) -> Response:
-    translator = _services(request).messages
+    return JSONResponse({"input_tokens": await _count_tokens(request, _services(request).messages)})
+
+
+async def input_tokens(request: Request) -> Response:
+    count = await _count_tokens(request, _services(request).responses.for_request(_key(request)))
+    return JSONResponse({"object": "response.input_tokens", "input_tokens": count})
+
+
+async def _count_tokens(request: Request, translator: AdaptedTranslator) -> int:
     try:
-        count = await _parse_body(request, translator.count_tokens)
+        return await _parse_body(request, translator.count_tokens, translator.size)
     except (APIError, KnapServeError) as error:
         raise translator.renamed(as_api_error(error, translator.prompt_param)) from None
-    return JSONResponse({"input_tokens": count})
 
 
 async def render_chat(request: Request) -> reply_schemas.Rendered:
@@ -356,6 +364,7 @@ def build_router(config: ServerConfig) -> APIRouter:
     add_post("/v1/chat/completions/render", render_chat, chat, {})
     add_post("/v1/completions/render", render_completion, text, {})
     add_post("/v1/responses", responses, "ResponsesRequest", _events())
+    add_post("/v1/responses/input_tokens", input_tokens, "ResponsesRequest", {})
     stored, found = "/v1/responses/{response_id}", _text("application/json", "A stored response.")
     add(stored, retrieve_response, response_class=Response, responses=found | _errors(400, *key, 404, 503))
     add(stored, delete_response, methods=["DELETE"], responses=_errors(*key, 404, 503))

@@ -33,6 +33,7 @@ POST = {
     "/v1/chat/completions/render": {"messages": [{"role": "user", "content": "Hi"}]},
     "/v1/completions/render": {"prompt": "Hi"},
     "/v1/responses": {"input": "Hi", "max_output_tokens": 2},
+    "/v1/responses/input_tokens": {"input": "Hi"},
     "/v1/messages": {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2},
     "/v1/messages/count_tokens": {"messages": [{"role": "user", "content": "Hi"}]},
     "/tokenize": {"prompt": "Hi", "return_token_strs": True},

@@ -353,8 +353,9 @@ def test_openapi_documents_every_path_and_status() -> None:
     paths = document["paths"]
     assert set(paths) == {CHAT_PATH, TEXT_PATH, "/v1/models", "/v1/models/{model_id}", "/health", "/live", "/version",
                           "/metrics", "/tokenize", "/detokenize", "/reset_calibration", "/", "/v1/responses",
-                          "/v1/responses/{response_id}", "/v1/messages", "/v1/messages/count_tokens", "/ping",
-                          f"{CHAT_PATH}/render", f"{TEXT_PATH}/render"}  # fmt: skip
+                          "/v1/responses/{response_id}", "/v1/responses/input_tokens", "/v1/messages",
+                          "/v1/messages/count_tokens", "/ping", f"{CHAT_PATH}/render",
+                          f"{TEXT_PATH}/render"}  # fmt: skip
     for path in (CHAT_PATH, TEXT_PATH, "/v1/responses", "/v1/messages"):
         assert set(paths[path]["post"]["responses"]) == {"200", "400", "404", "408", "413", "415", "429", "500", "503"}
     assert set(paths["/v1/models/{model_id}"]["get"]["responses"]) == {"200", "404", "503"}

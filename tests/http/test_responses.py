@@ -177,6 +177,17 @@ def test_all_of_many_tools_may_be_allowed(grouped: bool) -> None:
     assert len(engine.tokenizer.rendered[-1]["tools"]) == 1024
 
 
+def test_tokens_are_counted_without_an_answer() -> None:
+    engine = TalkingEngine()
+    body = {"input": [{"role": "user", "content": "Hi"}], "instructions": "Be brief.", "tools": [WEATHER]}
+    counted = ask(engine, "POST", f"{PATH}/input_tokens", json=body).json()
+    assert not engine.submitted
+    used = reply_to(engine, body)["usage"]["input_tokens"]
+    assert counted == {"object": "response.input_tokens", "input_tokens": used}
+    wrong = ask(engine, "POST", f"{PATH}/input_tokens", json={"input": [{"role": "tool"}]})
+    assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "input[0].role")
+
+
 def test_counts_may_have_a_point() -> None:
     engine = TalkingEngine()
     reply = reply_to(engine, {"input": "Hi", "max_output_tokens": 3.0, "max_tool_calls": 1.0})

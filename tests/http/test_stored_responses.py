@@ -209,6 +209,15 @@ def test_the_end_of_a_conversation_is_forgotten_before_its_beginning(use: str) -
     assert store.conversation("b", "") is None, "a conversation is never continued without its beginning"
 
 
+def test_a_response_without_room_says_that_it_is_not_stored(live: Serve) -> None:
+    client = Client(live, response_store=3000)
+    first = client.post({"input": "Hi"})
+    reply = client.post({"input": "x" * 3000})
+    assert (first["store"], reply["store"]) == (True, False)
+    client.get(reply["id"], 404)
+    assert client.get(first["id"]) == first
+
+
 def test_references_cannot_make_a_request_larger_than_a_body_may_be(live: Serve) -> None:
     client = Client(live, max_body_size=3000)
     reply = client.post({"input": "x" * 2000})

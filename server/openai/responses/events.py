@@ -43,7 +43,8 @@ class ResponseWriter(EventWriter):
         """`echoed` are the fields of the response that repeat the request; `tools` by the names of their functions."""
         self.id = _id("resp")
         self.echoed = echoed
-        self.on_end: Callable[[bytes, Sequence[Body]], None] | None = None  # takes the reply and its items
+        # Takes the reply and its items, and returns whether they are stored.
+        self.on_end: Callable[[bytes, Sequence[Body]], bool] | None = None
         self._tools = tools
         self._number = -1  # of the last event
         self._output: list[Body] = []
@@ -191,8 +192,8 @@ class ResponseWriter(EventWriter):
             yield from self._close("incomplete" if self._unfinished_call else "completed")
         yield from self._close(status)
         reply = self.reply()
-        if self.on_end is not None:
-            self.on_end(self.dump(reply).encode("ascii"), self._output)
+        if self.on_end is not None and not self.on_end(self.dump(reply).encode("ascii"), self._output):
+            reply["store"] = self.echoed["store"] = False
         yield self._event(f"response.{status}", response=reply)
 
     def _item_event(self, name: str, /, **fields: Any) -> Event:

@@ -37,10 +37,10 @@ class ResponseStore:
         self._holders: dict[str, str] = {}  # id of an output item → of its response
         self._lock = Lock()
 
-    def add(self, response: StoredResponse) -> None:
-        """Keep a response, and forget others if need be."""
+    def add(self, response: StoredResponse) -> bool:
+        """Keep a response, and forget others if need be. Whether there is room for it and those that it continues."""
         if response.size > self._limit:
-            return
+            return False
         with self._lock:
             self._responses[response.id] = response
             self._holders |= dict.fromkeys(response.output, response.id)
@@ -48,6 +48,7 @@ class ResponseStore:
             self._use(response.id, response.key)
             while self.size > self._limit:
                 self._forget(next(iter(self._responses)))
+            return response.id in self._responses
 
     def get(self, id: str, key: str) -> StoredResponse | None:
         with self._lock:
