@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from engine.errors import RequestFailedError
 from server.openai.responses.store import ResponseStore, StoredResponse
 from tests.support.harness import Live, ask
 from tests.support.responding import PATH, WEATHER, events_of
@@ -216,6 +217,14 @@ def test_a_response_without_room_says_that_it_is_not_stored(live: Serve) -> None
     assert (first["store"], reply["store"]) == (True, False)
     client.get(reply["id"], 404)
     assert client.get(first["id"]) == first
+
+
+def test_a_failed_response_is_not_stored(client: Client) -> None:
+    client.engine.fail_at = (2, RequestFailedError("broken"))
+    reply = client.live.client.post(PATH, json={"input": "Hi", "stream": True})
+    failed = events_of(reply.content)[-1]["response"]
+    assert (failed["status"], failed["store"]) == ("failed", False)
+    client.get(failed["id"], 404)
 
 
 def test_references_cannot_make_a_request_larger_than_a_body_may_be(live: Serve) -> None:

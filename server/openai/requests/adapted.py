@@ -192,15 +192,14 @@ class Conversation:
     def __init__(self) -> None:
         self.messages: list[Body] = []
         self._reasoning: list[str] = []  # before the next answer
+        self._later: list[str] = []  # texts after the first call of the last message
 
     def say(self, role: str, content: str | list[Body]) -> None:
         """Add a message. The text of an answer after its calls is part of the same message."""
         if role != "assistant":
             self.end_reasoning()
         elif self.messages and self.messages[-1].get("tool_calls") and not self._reasoning:
-            before = self.messages[-1]["content"] or ""
-            apart = before and content and not before[-1].isspace() and not str(content)[0].isspace()
-            self.messages[-1]["content"] = ("\n\n" if apart else "").join([before, str(content)])
+            self._later.append(str(content))
             return
         self._add({"role": role, "content": content, **self._thoughts()})
 
@@ -223,14 +222,26 @@ class Conversation:
 
     def end_reasoning(self) -> None:
         """Add an answer that ended within its reasoning, if there is one."""
+        self._end_answer()
         if thoughts := self._thoughts():
             self._add({"role": "assistant", "content": "", **thoughts})
+
+    def _end_answer(self) -> None:
+        """Complete the text of the last message. Its parts are paragraphs, unless there is white space between them."""
+        if not self._later:
+            return
+        parts: list[str] = []
+        for text in filter(None, (self.messages[-1]["content"], *self._later)):
+            apart = parts and not parts[-1][-1].isspace() and not text[0].isspace()
+            parts += ["\n\n", text] if apart else [text]
+        self.messages[-1]["content"], self._later = "".join(parts), []
 
     def _thoughts(self) -> Body:
         text, self._reasoning = "\n".join(self._reasoning), []
         return {"reasoning_content": text} if text else {}
 
     def _add(self, message: Body) -> None:
+        self._end_answer()
         if len(self.messages) == MAX_MESSAGES:
             raise invalid(f"A conversation can have at most {MAX_MESSAGES} messages.", "messages")
         self.messages.append(message)

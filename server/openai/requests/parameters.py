@@ -127,7 +127,7 @@ _NO_SHIFT = "a context is never shifted: an answer ends where the context does"
 # Field → why it cannot change the text.
 IGNORED: dict[str, str] = {
     **dict.fromkeys(("user", "metadata", "safety_identifier", "request_id", "session_id"), _LABEL),
-    "store": "what is stored does not depend on it, or the API that stores it reads it",
+    "store": "chats are not stored; with --response-store, the Responses API reads it",
     "service_tier": "all requests have the same service",
     **dict.fromkeys(("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"), _CACHE),
     # Fields of vLLM:
