@@ -144,7 +144,7 @@ def _input(text: str) -> Body:
     with suppress(ValueError):
         value = pydantic_core.from_json(text.strip() or "{}", allow_inf_nan=False, allow_partial="trailing-strings")
         if isinstance(value, dict):
-            encode_event(value)  # not so with 1e999
+            encode_event(value)  # raises ValueError for numbers that JSON cannot write, as 1e999 becomes
             return value
     return {"INVALID_JSON": text}
 

@@ -24,6 +24,7 @@ _GENERATION_PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses",
 
 # What Azure's clients put before the names of endpoints. A deployment's name may have slashes.
 _AZURE = re.compile(r"^/openai/(?:v1/|deployments/.+?/(?=chat/completions|completions)|(?=models|responses))")
+_LENGTH = re.compile(r"[0-9]{1,15}")  # of a body, in bytes
 VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
 
 
@@ -143,8 +144,9 @@ class RequestIdMiddleware:
             log.debug("request %s: client disconnected", request_id)
         finally:
             seconds = time.perf_counter() - start
-            length = Headers(scope=scope).get("content-length", "")  # counts if the body was refused unread
-            received = max(received, int(length) if length.isascii() and length.isdecimal() else 0)
+            length = Headers(scope=scope).get("content-length", "")
+            if _LENGTH.fullmatch(length):  # counts if the body was refused unread
+                received = max(received, int(length))
             if status:
                 self._count(Exchange(method, scope["path"], status, seconds, received, sent))
             if self._logs and FACTS in scope:

@@ -242,6 +242,14 @@ def test_bodies_that_are_refused_unread_count() -> None:
     assert found["http_request_size_bytes_sum", (("handler", TEXT_PATH),)] == len(reply.request.content)
 
 
+@pytest.mark.parametrize("length", ["9" * 5000, "-1", "x", "٣"])
+def test_lengths_that_no_body_has_do_not_count(length: str) -> None:
+    headers = {"content-length": length.encode(), "content-type": b"application/json"}
+    reply, last = asks(FakeEngine(), ("GET", "/health", {"headers": headers}), ("GET", "/metrics", {}))
+    assert reply.status_code == 200
+    assert samples(last.text)["http_request_size_bytes_sum", (("handler", "/health"),)] == 0
+
+
 def after(n: int, max_tokens: int | None, *generated: int) -> Samples:
     """Return the metrics after a request with prompts of 4 tokens, whose choices have so many tokens."""
     metrics = Metrics(FakeEngine(), "fake/model")
