@@ -1,4 +1,4 @@
-"""The engine's side of the processes that compile and follow grammars (`engine.grammar.worker`).
+"""The engine's side of the processes that compile and follow grammars (`engine.grammar.following`).
 
 Compiling happens in threads that wait for such a process, so rounds go on meanwhile. Following is a question and an
 answer of some 50 µs. A process that takes too long is killed, and the answers that need it fail; nobody else notices.
@@ -8,15 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
-import signal
-import socket
-import struct
-import subprocess
-import sys
 import threading
 import time
-import weakref
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +19,8 @@ from functools import partial
 from hashlib import sha256
 
 from engine.config.grammar import GrammarConfig
-from engine.grammar.protocol import WORD, Answer, Limits, Operation, Reader, Vocabulary, receive, send
+from engine.grammar.protocol import MOST_BYTES, WORD, Answer, Operation, Vocabulary
+from engine.sandbox.host import Child, Sandbox
 
 log = logging.getLogger("knapserve.engine")
 
@@ -36,10 +30,9 @@ _KEPT = 16  # compiled grammars that no answer needs
 _QUEUED = 4  # quick compilations that wait, so that the lane has work until the next round
 _MOST_SLOW = 1000  # grammars that are remembered to compile slowly
 _MOST = 32  # compiled grammars, a process each
-_POLL = 0.05  # seconds between looks at the time that a process has used
 _ALLOWANCE = 0.5  # CPU seconds that all answers by a grammar may use up, beside
 _PER_STEP = 0.005  # CPU seconds a step; usual grammars need less than a tenth
-_WALL = 10.0  # a process that waits for a core may take this multiple of its CPU seconds
+_SEND_SECONDS = 10.0  # in which a process must read its grammar
 _RETRY = 1.0  # seconds after which a grammar is compiled again that could not be, for lack of processes
 
 
@@ -63,40 +56,20 @@ def _digest(grammar: str) -> bytes:
     return sha256(grammar.encode()).digest()
 
 
-def _cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process so far; 0 if it has ended."""
-    try:
-        return time.clock_gettime((~pid << 3) | 2)  # the kernel's number for the clock of a process
-    except OSError:
-        return 0.0
-
-
-def _await(reader: Reader, pid: int, seconds: float) -> bytes:
-    """Wait for a frame that a process computes.
-
-    Raises TimeoutError when it has used `seconds` of CPU time, and kills it; EOFError, OSError or ValueError when it is
-    gone or sends an invalid frame.
-    """
-    before, started = _cpu_seconds(pid), time.monotonic()
-    while (frame := reader.read()) is None:
-        if _cpu_seconds(pid) - before > seconds or time.monotonic() - started > _WALL * seconds:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            raise TimeoutError
-    return frame
-
-
 class Grammar:
     """A compiled grammar: the process that follows it. All methods belong to the thread of the rounds."""
 
-    def __init__(self, end: socket.socket, reader: Reader, pid: int, step_seconds: float) -> None:
-        self._end, self._reader, self.pid, self._step_seconds = end, reader, pid, step_seconds
-        self._close = weakref.finalize(self, end.close)
+    def __init__(self, child: Child, step_seconds: float) -> None:
+        self._child, self._step_seconds = child, step_seconds
         self._numbers = 0
         self._left = _ALLOWANCE  # CPU seconds
         self.matchers = 0  # in use
         self.lost = False  # whether the process is gone
         self.slow = False  # whether that is because following the grammar takes too long
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
 
     def begin(self) -> int:
         """Make a matcher at the start of an answer, and return its number."""
@@ -115,14 +88,14 @@ class Grammar:
 
     def ask(self, operation: Operation, number: int, arguments: Sequence[int]) -> tuple[Answer, bytes]:
         """Have a matcher carry out an operation. FAILED when the process is gone or takes too long."""
-        before = _cpu_seconds(self.pid)
+        before = self._child.cpu_seconds
         self._tell(operation, number, arguments)
         if self.lost:
             return Answer.FAILED, b""
         steps = max(len(arguments), 1)  # a search replays a whole answer
         try:
-            frame = _await(self._reader, self.pid, self._step_seconds + _PER_STEP * steps)
-            used = max(_cpu_seconds(self.pid) - before, 0.0)
+            frame = self._child.receive(self._step_seconds + _PER_STEP * steps)
+            used = max(self._child.cpu_seconds - before, 0.0)
             self._left = min(self._left + _PER_STEP * steps - used, _ALLOWANCE)
             if self._left < 0:
                 raise TimeoutError
@@ -136,15 +109,15 @@ class Grammar:
             return Answer.FAILED, b""
 
     def end(self) -> None:
-        """End the process, which reads the end of its socket."""
+        """End the process."""
         self.lost = True
-        self._close()
+        self._child.end()
 
     def _tell(self, operation: Operation, number: int, arguments: Iterable[int] = ()) -> None:
         if self.lost:
             return
         try:
-            send(self._end, array(WORD, [operation, number, *arguments]).tobytes())
+            self._child.send(array(WORD, [operation, number, *arguments]).tobytes())
         except OSError:
             self.end()
 
@@ -180,7 +153,7 @@ class GrammarHost:
         self._quick, self._patient = _Lane("quick", _QUEUED), _Lane("patient")
         self._slow: OrderedDict[bytes, None] = OrderedDict()  # digests of the grammars for the patient lane
         self._lock = threading.Lock()  # of what follows
-        self._parent: _Parent | None = None  # of the processes that follow grammars
+        self._sandbox: Sandbox | None = None
         self._unavailable: str | None = None  # why this model has no grammars
         self._closed = False
 
@@ -226,8 +199,8 @@ class GrammarHost:
         """End all processes."""
         self._closed = True
         with self._lock:
-            if self._parent is not None:
-                self._parent.end()
+            if self._sandbox is not None:
+                self._sandbox.end()
         for lane in (self._quick, self._patient):
             lane.close()  # a thread that waits for a process sees its end
 
@@ -242,51 +215,41 @@ class GrammarHost:
 
     def _compile(self, grammar: str, seconds: float) -> Grammar:
         """Compile a grammar in `seconds` of CPU time. Raises GrammarError."""
-        memory = self._config.memory
-        end = self._connect()
-        end.settimeout(_POLL)
-        reader, started = Reader(end), time.monotonic()
+        child = self._connect()
         try:
-            while (frame := reader.read()) is None:
-                if time.monotonic() - started > _WALL:
-                    raise EOFError
-            (pid,) = struct.unpack("<I", frame)
-            end.settimeout(_WALL)
-            send(end, grammar.encode())
-            end.settimeout(_POLL)
-        except (EOFError, OSError, ValueError, struct.error) as error:
-            end.close()
-            raise _NoProcessError(error or "it has ended") from None
-        try:
-            refusal = _await(reader, pid, seconds).decode()
+            child.send(grammar.encode(), seconds=_SEND_SECONDS)
+            refusal = child.receive(seconds).decode()
         except TimeoutError:
             if seconds < self._config.build_seconds:
-                end.close()
+                child.end()
                 raise _SlowError from None
             refusal = f"compiling it takes more than {seconds:g} s"
         except (EOFError, OSError, ValueError):
-            refusal = f"compiling it fails, or takes more than {memory >> 20} MiB of memory"
+            refusal = f"compiling it fails, or takes more than {self._config.memory >> 20} MiB of memory"
         if refusal:
-            end.close()
+            child.end()
             raise GrammarError(refusal)
-        return Grammar(end, reader, pid, self._config.step_seconds)
+        return Grammar(child, self._config.step_seconds)
 
-    def _connect(self) -> socket.socket:
-        """Return a socket to a new process. Raises GrammarError."""
+    def _connect(self) -> Child:
+        """Return a new process. Raises GrammarError."""
         with self._lock:
             if self._closed or self._unavailable is not None:
                 raise GrammarError(self._unavailable or "the server is shutting down")
-            if self._parent is None or self._parent.ended:
-                self._parent = None
-                try:
-                    limits = Limits(self._config.build_seconds, self._config.memory)
-                    self._parent = _Parent(self._vocabulary(), limits)
-                except OSError as error:  # for lack of memory, perhaps
-                    raise _NoProcessError(error) from None
-                except Exception as error:
-                    self._unavailable = f"structured output is not available with this model ({error})"
-                    raise GrammarError(self._unavailable) from None
-            return self._parent.fork()
+            try:
+                if self._sandbox is None or self._sandbox.ended:
+                    payload = self._vocabulary(), self._config.build_seconds
+                    self._sandbox = Sandbox("engine.grammar.following", payload, self._config.memory)
+            except OSError as error:  # for lack of memory, perhaps
+                raise _NoProcessError(error) from None
+            except Exception as error:
+                self._unavailable = f"structured output is not available with this model ({error})"
+                raise GrammarError(self._unavailable) from None
+            sandbox = self._sandbox
+        try:
+            return sandbox.fork(MOST_BYTES)
+        except OSError as error:
+            raise _NoProcessError(error) from None
 
 
 def _is_idle(future: Future[Grammar]) -> bool:
@@ -301,44 +264,3 @@ def _is_stale(future: Future[Grammar]) -> bool:
     if error is not None:
         return isinstance(error, _NoProcessError) and time.monotonic() - error.time > _RETRY
     return future.result().lost and not future.result().slow
-
-
-class _Parent:
-    """The process that has read the vocabulary and forks the others."""
-
-    def __init__(self, vocabulary: Vocabulary, limits: Limits) -> None:
-        """Raises RuntimeError if the vocabulary cannot be read, OSError if there is no process."""
-        self._end, theirs = socket.socketpair()
-        with theirs:
-            command = [sys.executable, "-P", "-m", "engine.grammar.worker", str(theirs.fileno())]
-            try:
-                self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-            except OSError:
-                self._end.close()
-                raise
-        self.end = weakref.finalize(self, _end, self._end, self._process)
-        try:
-            send(self._end, pickle.dumps((limits, vocabulary), pickle.HIGHEST_PROTOCOL))
-            refusal = receive(self._end).decode()
-        except (EOFError, OSError):
-            self.end()
-            raise ChildProcessError("it has ended") from None
-        if refusal:
-            self.end()
-            raise RuntimeError(refusal)
-
-    @property
-    def ended(self) -> bool:
-        return self._process.poll() is not None
-
-    def fork(self) -> socket.socket:
-        ours, theirs = socket.socketpair()
-        with theirs, suppress(OSError):  # if it is gone, the socket says so
-            socket.send_fds(self._end, [b"f"], [theirs.fileno()])
-        return ours
-
-
-def _end(end: socket.socket, process: subprocess.Popen[bytes]) -> None:
-    end.close()
-    process.kill()
-    process.wait()

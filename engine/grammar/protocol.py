@@ -6,14 +6,10 @@ to run code in the engine.
 
 from __future__ import annotations
 
-import socket
-import struct
 from enum import IntEnum, IntFlag
 from typing import NamedTuple
 
-_LENGTH = struct.Struct("<I")
-_MOST_BYTES = 1 << 20  # of a frame to the engine: a mask of eight million tokens
-_READ_BYTES = 1 << 16
+MOST_BYTES = 1 << 20  # of a frame to the engine: a mask of eight million tokens
 WORD = "I"  # array type of an operation's frame: operation, number of the matcher, arguments
 
 
@@ -27,13 +23,6 @@ class Vocabulary(NamedTuple):
     special_ids: list[int]
     end_ids: list[int]
     tokenizer: str
-
-
-class Limits(NamedTuple):
-    """What a grammar's child may use: CPU seconds to compile it, and bytes of memory beside the vocabulary."""
-
-    build_seconds: float
-    memory: int
 
 
 class Operation(IntEnum):
@@ -54,55 +43,3 @@ class Answer(IntFlag):
     TAKEN = 2  # the token is matched ahead
     STOPPED = 4  # no token may follow
     FAILED = 8  # the grammar cannot be followed any further
-
-
-def send(end: socket.socket, data: bytes) -> None:
-    """Write one frame. Raises OSError when the other end is gone."""
-    end.sendall(_LENGTH.pack(len(data)) + data)
-
-
-def receive(end: socket.socket) -> bytes:
-    """Wait for one frame. Raises EOFError when the other end is gone."""
-    (length,) = _LENGTH.unpack(_exactly(end, _LENGTH.size))
-    return bytes(_exactly(end, length))
-
-
-def _exactly(end: socket.socket, count: int) -> bytearray:
-    data = bytearray()
-    while len(data) < count:
-        piece = end.recv(count - len(data))
-        if not piece:
-            raise EOFError
-        data += piece
-    return data
-
-
-class Reader:
-    """Frames from a process that may send them in pieces, or too much."""
-
-    def __init__(self, end: socket.socket) -> None:
-        """`end` has a timeout."""
-        self._end = end
-        self._buffer = bytearray()
-
-    def read(self) -> bytes | None:
-        """Return the next frame; None if it is not complete within the socket's timeout.
-
-        Raises EOFError when the other end is gone, ValueError for a frame that is too long.
-        """
-        while True:
-            if len(self._buffer) >= _LENGTH.size:
-                (length,) = _LENGTH.unpack_from(self._buffer)
-                if length > _MOST_BYTES:
-                    raise ValueError("a frame that is too long")
-                if len(self._buffer) >= _LENGTH.size + length:
-                    frame = bytes(self._buffer[_LENGTH.size : _LENGTH.size + length])
-                    del self._buffer[: _LENGTH.size + length]
-                    return frame
-            try:
-                piece = self._end.recv(_READ_BYTES)
-            except TimeoutError:
-                return None
-            if not piece:
-                raise EOFError
-            self._buffer += piece

@@ -1,56 +1,68 @@
-"""A limit on the time in which a chat template renders: its sandbox forbids attributes, not loops."""
+"""Render chat templates. A template is a stranger's program, so it runs in a process with limits (`engine.sandbox`)."""
 
 from __future__ import annotations
 
-import math
+import pickle
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from transformers.utils.chat_template_utils import _compile_jinja_template
+from engine.errors import RequestFailedError
+from engine.sandbox.host import WALL, Child, Sandbox
 
-SECONDS = 2.0
-
-
-class _Deadline(threading.local):
-    """When this thread's template must be done."""
-
-    time = math.inf
+SECONDS = 2.0  # of CPU time to render a chat, the compilation of a template at its first use included
+_MEMORY = 512 * 2**20  # bytes, beside what the process needs itself
+_MOST_BYTES = 64 * 2**20  # of a prompt
 
 
-_deadline = _Deadline()
+class TemplateError(ValueError):
+    """A template rejects a chat, fails, or needs more than its limits."""
 
 
-class TemplateTimeoutError(ValueError):
-    """A chat template takes too long."""
+class TemplateRenderer:
+    """Renders templates by transformers. Thread-safe: a thread takes a process that renders nothing, or starts one."""
 
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sandbox: Sandbox | None = None
+        self._idle: list[Child] = []
 
-@contextmanager
-def limited_time(template: str) -> Iterator[None]:
-    """Let a template render for `SECONDS` in this thread. Raises TemplateTimeoutError and jinja2.TemplateError."""
-    _watch(template)
-    _deadline.time = time.monotonic() + SECONDS
-    try:
-        yield
-    finally:
-        _deadline.time = math.inf
+    def render(self, template: str, arguments: Mapping[str, Any]) -> str:
+        """Render a template, with further arguments of transformers' renderer.
+
+        Raises TemplateError, and RequestFailedError if there is no process.
+        """
+        child = self._take()
+        try:
+            child.send(pickle.dumps((template, dict(arguments)), pickle.HIGHEST_PROTOCOL), seconds=WALL * SECONDS)
+            answer = child.receive(SECONDS)
+        except (EOFError, OSError, ValueError) as error:
+            child.end()
+            if isinstance(error, TimeoutError):
+                raise TemplateError(f"rendering takes more than {SECONDS:g} s") from None
+            raise TemplateError(f"rendering fails, or takes more than {_MEMORY >> 20} MiB of memory") from None
+        self._idle.append(child)
+        text = answer[1:].decode()
+        if answer[:1] != b"+":
+            raise TemplateError(text)
+        return text
+
+    def _take(self) -> Child:
+        """Return a process that renders nothing. Raises RequestFailedError if there is none."""
+        with self._lock:
+            while self._idle:
+                if (child := self._idle.pop()).alive:
+                    return child
+            try:
+                if self._sandbox is None or self._sandbox.ended:
+                    self._sandbox = Sandbox("engine.text.render", _MOST_BYTES, _MEMORY)
+                return self._sandbox.fork(_MOST_BYTES)
+            except (OSError, RuntimeError) as error:
+                raise RequestFailedError(f"The process for chat templates cannot be started ({error}).") from None
 
 
 @cache
-def _watch(template: str) -> None:
-    """Check the time whenever the compiled template, which transformers keeps, reads a field or an item."""
-    environment = _compile_jinja_template(template).environment
-    environment.getattr = _checked(environment.getattr)
-    environment.getitem = _checked(environment.getitem)
-
-
-def _checked(access: Callable[..., Any]) -> Callable[..., Any]:
-    def checked(*arguments: Any) -> Any:
-        if time.monotonic() > _deadline.time:
-            raise TemplateTimeoutError(f"rendering takes more than {SECONDS:g} s")
-        return access(*arguments)
-
-    return checked
+def template_renderer() -> TemplateRenderer:
+    """Return the renderer that all tokenizers of this process share: its process takes a second to start."""
+    return TemplateRenderer()

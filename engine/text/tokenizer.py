@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,12 @@ from typing import Any
 from tokenizers import Tokenizer as BackendTokenizer
 
 from engine.architecture.spec import read_json
-from engine.errors import ModelError, RequestError
+from engine.errors import KnapServeError, ModelError, RequestError
 from engine.text.literal import BREAK, LiteralText
+from engine.text.rendering import TemplateError, template_renderer
 
-_TEMPLATE_LIMITS = (ArithmeticError, RecursionError)
+log = logging.getLogger("knapserve.server")
+
 # Names of the renderer's own arguments.
 _RESERVED = frozenset(
     {"conversations", "messages", "tools", "documents", "chat_template", "add_generation_prompt"}
@@ -33,7 +35,7 @@ _BYTES = _byte_alphabet()
 
 
 class Tokenizer:
-    """tokenizer.json through the `tokenizers` library; chat templates through transformers' sandboxed renderer."""
+    """tokenizer.json through the `tokenizers` library; chat templates through transformers' renderer."""
 
     def __init__(
         self,
@@ -99,11 +101,13 @@ class Tokenizer:
         return max((len(token) for token in self.backend.get_vocab()), default=1)
 
     def prepare(self) -> None:
-        """Import the chat renderer and compile the template, which would delay the first request by seconds."""
+        """Start the chat renderer and compile the template, which would delay the first request by seconds."""
         _ = self.longest_token
         if self.has_chat_template:
-            with suppress(RequestError):  # some templates reject a single empty message
-                self.render_chat([{"role": "user", "content": ""}])
+            try:
+                self.render_chat([{"role": "user", "content": "Hello"}])
+            except KnapServeError as error:
+                log.warning("chats may fail with this model: %s", error)
 
     def encode(self, text: str, *, add_special_tokens: bool = True, literal: bool = False) -> list[int]:
         """Return the token ids of `text`. `add_special_tokens` adds tokens such as BOS, which a bare prompt needs.
@@ -194,24 +198,18 @@ class Tokenizer:
         if literal:
             messages, tools = self._literal.messages(messages), self._literal.values(list(tools))
             options = self._literal.values(dict(options or {}))
-        from jinja2 import TemplateError
-        from transformers.utils.chat_template_utils import render_jinja_template
-
-        from engine.text.rendering import limited_time  # which imports transformers too
-
+        arguments = {
+            **self._special,
+            **(options or {}),
+            "conversations": [messages],
+            "tools": list(tools) or None,
+            "add_generation_prompt": add_generation_prompt,
+            "continue_final_message": continue_final_message,
+        }
         try:
-            with limited_time(template):
-                rendered = render_jinja_template(
-                    conversations=[messages],
-                    tools=list(tools) or None,
-                    chat_template=template,
-                    add_generation_prompt=add_generation_prompt,
-                    continue_final_message=continue_final_message,
-                    **(self._special | dict(options or {})),
-                )
-        except (TemplateError, TypeError, LookupError, ValueError, AttributeError, *_TEMPLATE_LIMITS) as error:
+            return template_renderer().render(template, arguments)
+        except TemplateError as error:
             raise RequestError(f"The chat template rejects these messages: {error}", param="messages") from None
-        return str(rendered[0][0])
 
 
 def _text(token: Any) -> str:

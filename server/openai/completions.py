@@ -16,6 +16,7 @@ _DEFAULT_TOKENS = 16  # OpenAI's
 class CompletionTranslator(Translator[CompletionRequest]):
     request_type = CompletionRequest
     endpoint = COMPLETION
+    renders = False
     adds_special_tokens = True
 
     def _encode_prompts(self, request: CompletionRequest) -> EncodedPrompts:

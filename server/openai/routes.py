@@ -3,7 +3,9 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Executor
 from contextlib import aclosing
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 from fastapi import APIRouter
@@ -50,9 +52,17 @@ def _key(request: Request) -> str:
 
 
 async def _parse_body(
-    request: Request, parse: Callable[[bytes], Parsed], size_of: Callable[[bytes], int] = len
+    request: Request,
+    parse: Callable[[bytes], Parsed],
+    size_of: Callable[[bytes], int] = len,
+    *,
+    renders: bool,
 ) -> Parsed:
-    """Parse the body with `parse`, in a thread if that may take long. Raises APIError."""
+    """Parse the body with `parse`, in a thread if that may take long. Raises APIError.
+
+    `renders`: a chat template is rendered, which may take seconds. So chats have threads of their own, and those of
+    short chats do not wait for long ones.
+    """
     services = _services(request)
     encoding = request.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity"):
@@ -64,15 +74,20 @@ async def _parse_body(
             raise invalid("The Content-Type must be application/json.")
         size = size_of(raw)
         if size <= _INLINE_BYTES:
-            return parse(raw)
+            return await _in_thread(services.short_chats, parse, raw) if renders else parse(raw)
+        threads = services.long_chats if renders else None
         if size <= LARGE_BYTES:
-            return await asyncio.to_thread(parse, raw)
+            return await _in_thread(threads, parse, raw)
         async with cancelled_on_disconnect(request.receive):  # a client that has left must not wait here
             await services.large_bodies.acquire()
         try:
-            return await asyncio.to_thread(parse, raw)
+            return await _in_thread(threads, parse, raw)
         finally:
             services.large_bodies.release()
+
+
+async def _in_thread(threads: Executor | None, parse: Callable[[bytes], Parsed], raw: bytes) -> Parsed:
+    return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, parse, raw)
 
 
 async def _generate(request: Request, translator: RequestTranslator) -> Response:
@@ -87,7 +102,7 @@ async def _generate(request: Request, translator: RequestTranslator) -> Response
         return failure
 
     try:
-        parsed = await _parse_body(request, translator.parse, translator.size)
+        parsed = await _parse_body(request, translator.parse, translator.size, renders=translator.renders)
     except (APIError, KnapServeError) as error:
         services.metrics.rejected("invalid")
         raise as_error(error) from None
@@ -200,7 +215,7 @@ async def input_tokens(request: Request) -> Response:
 
 async def _count_tokens(request: Request, translator: AdaptedTranslator) -> int:
     try:
-        return await _parse_body(request, translator.count_tokens, translator.size)
+        return await _parse_body(request, translator.count_tokens, translator.size, renders=True)
     except (APIError, KnapServeError) as error:
         raise translator.renamed(as_api_error(error, translator.prompt_param)) from None
 
@@ -215,7 +230,8 @@ async def render_completion(request: Request) -> list[reply_schemas.Rendered]:
 
 async def _render(request: Request, translator: RequestTranslator) -> list[reply_schemas.Rendered]:
     """Return the prompts that a request would generate from, without generating."""
-    parsed, tokenizer = await _parse_body(request, translator.parse), _services(request).engine.tokenizer
+    parsed = await _parse_body(request, translator.parse, renders=translator.renders)
+    tokenizer = _services(request).engine.tokenizer
     return [
         reply_schemas.Rendered(
             request_id=parsed.id, model=parsed.model, prompt=tokenizer.decode(prompt), token_ids=[*prompt]
@@ -225,11 +241,11 @@ async def _render(request: Request, translator: RequestTranslator) -> list[reply
 
 
 async def tokenize(request: Request) -> reply_schemas.Tokenized:
-    return await _parse_body(request, _services(request).tokens.tokenize)
+    return await _parse_body(request, _services(request).tokens.tokenize, renders=True)
 
 
 async def detokenize(request: Request) -> reply_schemas.Detokenized:
-    return await _parse_body(request, _services(request).tokens.detokenize)
+    return await _parse_body(request, _services(request).tokens.detokenize, renders=False)
 
 
 async def reset_calibration(request: Request) -> reply_schemas.Status:

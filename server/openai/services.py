@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from engine.api import Engine
 from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
@@ -59,6 +60,9 @@ class Services:
         self.drain = Drain(engine, config.shutdown_timeout)
         self._silent_ticks = 0
         self.bodies = BodyReader(config.max_body_size, config.max_body_values)
+        # Threads that render and tokenise chats; a template may take seconds.
+        self.short_chats = ThreadPoolExecutor(2, thread_name_prefix="knapserve-short-chats")
+        self.long_chats = ThreadPoolExecutor(4, thread_name_prefix="knapserve-long-chats")
         self.large_bodies = asyncio.Semaphore(1)  # that are tokenised: each takes some hundred times its size in memory
 
     def submit(self, parsed: ParsedRequest, meter: RequestMeter, key: str = "") -> Generation:

@@ -567,7 +567,7 @@ def test_a_grammar_whose_steps_are_slow_is_given_up(
 def test_a_grammar_is_compiled_later_if_there_was_no_process(core: EngineCore, monkeypatch: pytest.MonkeyPatch) -> None:
     processors = Processors(core.tokenizer, core.info, None, GrammarConfig())
     with monkeypatch.context() as patched:
-        patched.setattr("engine.grammar.host.subprocess.Popen", lambda *_, **__: no_process())
+        patched.setattr("engine.sandbox.host.subprocess.Popen", lambda *_, **__: no_process())
         with pytest.raises(RequestError, match="cannot be started"):
             processors.begin(WORDS, "")
     monkeypatch.setattr("engine.grammar.host._RETRY", 0.0)

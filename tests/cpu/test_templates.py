@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from engine.errors import ModelError, RequestError
 from engine.text import rendering
 from engine.text.tokenizer import Tokenizer
 from tests.support import PREPARED
+from tests.support.waiting import until
 
 HEADERS = (
     "{{ bos_token }}{% for m in messages %}<|start|>{{ m.role }}\n\n{{ m['content'] | trim }}<|stop|>{% endfor %}"
@@ -193,9 +196,60 @@ def test_text_that_spells_markers_is_text(tmp_path: Path, where: str) -> None:
         assert EVIL.replace("\ufdd0", "\ufffd") in tokenizer.decode(ids(EVIL, literal=True))
 
 
-def test_a_template_that_loops_too_long_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+COUNTING = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+HOSTILE = {
+    "loops that read nothing": (COUNTING, "more than 0.1 s"),
+    "loops behind a condition": ("{% if messages[0]['content'] %}" + COUNTING + "{% endif %}", "more than 0.1 s"),
+    "loops over messages": (
+        "{% for a in messages * 9999 %}{% for b in messages * 9999 %}{{ a.content }}{% endfor %}{% endfor %}",
+        "more than 0.1 s",
+    ),
+    "a recursive macro": ("{% macro m(n) %}{{ m(n + 1) }}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}", "rejects"),
+    "filler text": ("{{ lipsum(n=99999) }}", "more than 0.1 s"),
+    "a sort": ("{{ (range(99999) | list * 99 | sort) | length }}", "rejects"),
+    "a large constant": ("{{ 'x' * 10000000000 }}", "too much memory"),
+    "a large text": ("{% set n = messages | length %}{{ 'x' * (n * 10000000000) }}", "too much memory"),
+    "a doubled text": (
+        "{% set t = namespace(x='x') %}{% for i in range(60) %}{% set t.x = t.x ~ t.x %}{% endfor %}",
+        "rejects",
+    ),
+    "a large number": ("{{ 9 ** (9 ** 9) }}", "more than 0.1 s"),
+    "a format": ("{{ '%99999999999d' % 1 }}", "rejects"),
+    "a long prompt": ("{{ 'x' * 100000000 }}", "more than 67108864 bytes|more than 0.1 s"),
+    "a long complaint": ("{{ raise_exception('no' * 9999) }}", "nono"),
+    "deep syntax": ("{{ " + "(" * 9999 + ")" * 9999 + " }}", "rejects"),
+    "no template": ("{% for %}", "rejects"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_template_costs_its_own_chats_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    """A model with such a template starts with a warning, and refuses chats. Other templates go on."""
+    template, reason = HOSTILE[name]
     monkeypatch.setattr(rendering, "SECONDS", 0.1)
-    loops = "{% for a in messages %}{% for b in messages[:] %}{{ a.content }}{% endfor %}{% endfor %}"
-    tokenizer = Tokenizer.from_directory(checkpoint(tmp_path, loops))
-    with pytest.raises(RequestError, match=r"more than 0.1 s"):
-        tokenizer.render_chat([{"role": "user", "content": "x"}] * 10_000)
+    tokenizer = Tokenizer.from_directory(checkpoint(tmp_path, template))
+    with caplog.at_level("WARNING"):
+        tokenizer.prepare()
+    assert "chats may fail" in caplog.text
+    with pytest.raises(RequestError, match=reason) as refused:
+        tokenizer.render_chat(CHATS["one"])
+    assert len(str(refused.value)) < 2000
+    monkeypatch.undo()
+    good = Tokenizer.from_directory(checkpoint(tmp_path, HEADERS))
+    assert "Hi" in good.render_chat(CHATS["one"])
+
+
+def test_the_renderer_survives_the_end_of_its_processes() -> None:
+    renderer = rendering.TemplateRenderer()
+    arguments = {"conversations": [CHATS["one"]]}
+    assert renderer.render("{{ messages[0].content }}", arguments) == "Hi"
+    child = vars(renderer)["_idle"][0]
+    os.kill(child.pid, signal.SIGKILL)
+    until(lambda: not child.alive, "the end of a process")
+    assert renderer.render("{{ messages[0].content }}", arguments) == "Hi"
+    child = vars(renderer)["_idle"][0]
+    vars(renderer)["_sandbox"].end()
+    until(lambda: not child.alive, "the end of a process")
+    assert renderer.render("{{ messages[0].content }}", arguments) == "Hi"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -308,3 +310,28 @@ def posted(body: dict[str, Any]) -> bytes:
 
 def read_all(connection: socket.socket) -> bytes:
     return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+def test_a_template_that_takes_long_stops_nobody_else(live: Start) -> None:
+    """Chats wait for it, short and long ones. Probes, completions and SIGTERM do not."""
+    engine, begun, rendered = FakeEngine(), threading.Semaphore(0), threading.Event()
+
+    def render(*_: Any, **__: Any) -> str:
+        begun.release()
+        rendered.wait()
+        return "Hi"
+
+    engine.tokenizer.render_chat = render  # type: ignore[method-assign]
+    server = live(engine)
+    padded = CHAT | {"user": "u" * 5000}
+    with ThreadPoolExecutor(16) as clients:
+        chats = [clients.submit(server.client.post, CHAT_PATH, json=body) for body in (CHAT, padded) for _ in range(8)]
+        try:
+            for _ in range(6):
+                begun.acquire()
+            assert server.client.get("/live").status_code == 200
+            for body in (TEXT, TEXT | {"user": "u" * 5000}):
+                assert server.client.post(TEXT_PATH, json=body).status_code == 200
+        finally:
+            rendered.set()
+        assert {chat.result().status_code for chat in chats} == {200}

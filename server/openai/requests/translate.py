@@ -90,6 +90,7 @@ class RequestTranslator(ABC):
     """Convert the request bodies of one endpoint."""
 
     prompt_param: str  # name of the field with the prompt
+    renders = True  # the prompt is a chat
 
     def size(self, raw: bytes) -> int:
         """Return the bytes of a body with all that it may refer to."""

@@ -1,0 +1,1 @@
+"""Processes with limits on time and memory, which run programs of strangers: grammars and chat templates."""
