@@ -89,10 +89,9 @@ class Processors:
         from engine.grammar.protocol import Vocabulary
 
         tokenizer = self._tokenizer
-        size = max(self._info.vocab_size, tokenizer.backend.get_vocab_size())
         added = tokenizer.backend.get_added_tokens_decoder()
         return Vocabulary(
-            tokens=[tokenizer.token_bytes(token) for token in range(size)],
+            tokens=[tokenizer.token_bytes(token) for token in range(self._info.vocab_size)],
             # All added tokens: llguidance 1.9 rolls back too far over one that a grammar names by its id otherwise.
             special_ids=sorted(added),
             end_ids=[*self._info.eos_token_ids],

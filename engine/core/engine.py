@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,10 +23,12 @@ from engine.draft.lookup import AgreementCounts, Lookup
 from engine.errors import RequestError, RequestFailedError
 from engine.kernels.library import KernelLibrary
 from engine.kv.blocks import SavedKV
-from engine.step import StepOutput, StepPlan
+from engine.step import StepOutput, StepPlan, Work
 from engine.text.detokenize import Detokenizer
 from engine.text.tokenizer import Tokenizer
-from engine.types import EngineInfo, GenerateRequest, RequestFailure, RoundReport
+from engine.types import EngineInfo, GenerateRequest, RequestFailure, RoundReport, SamplingParams
+
+log = logging.getLogger("knapserve.engine")
 
 Deliver = Callable[[RoundReport], None]
 
@@ -186,6 +189,22 @@ class EngineCore:
             failures.setdefault(request_id, RequestFailure(request_id, RequestFailedError("The engine has failed.")))
         self._pending = None
         return self.idle_report(*failures.values())
+
+    def works(self) -> bool:
+        """Whether a plain row is computed. If so, a round that failed was the fault of its requests."""
+        blocks = self.scheduler.blocks
+        slot = blocks.allocate("probe", (0,))
+        if slot is None:
+            return False
+        work = Work("probe", slot.slab, 0, (0,), draws_token=True, sampling=SamplingParams(max_tokens=1))
+        try:
+            self.runner.run(StepPlan((work,), blocks.take_changes()))
+        except Exception:
+            log.exception("a round without requests fails too")
+            return False
+        finally:
+            blocks.release(slot.slab)
+        return True
 
     def flush(self, deliver: Deliver) -> None:
         """Learn from the last round and deliver its report, unless that has happened already."""

@@ -44,7 +44,8 @@ class LoopPort(Protocol):
 def run_rounds(core: EngineCore, port: LoopPort) -> None:
     """Run rounds while there is work, until `Shutdown` arrives.
 
-    A round that fails ends its requests. Raises what it raises if several fail in a row.
+    A round that fails ends its requests. Raises what it raises if several fail in a row, and a round without requests
+    fails after each of them.
     """
     reported = (0, 0)  # requests that the clients know of: in the core, and in `compiling`
     failures = 0  # of rounds in a row
@@ -63,11 +64,12 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
         try:
             work(deliver)
         except Exception:
-            failures += 1
+            report = core.fail_running()
+            failures = 0 if core.works() else failures + 1
             if failures == _MOST_FAILURES:
                 raise
             log.exception("a round has failed; its requests end")
-            deliver(core.fail_running())
+            deliver(report)
 
     while True:
         for message in port.take():

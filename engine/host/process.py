@@ -74,6 +74,7 @@ class EngineLaunch:
         info = self._start_reply()
         if tokenizer is None:
             raise refusal or AssertionError
+        tokenizer.restrict(info.vocab_size)
         self._handed_over = True
         return EngineProcess(self.child, self.channel, clock or SystemClock(), info, tokenizer)
 

@@ -63,6 +63,8 @@ class LoadedModel:
         log.info("loading %s", config.model or f"the default model, {DEFAULT_NAME}")
         self.source = open_source(config.model, defaults=config.generation_config == "auto")
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
+        self.tokenizer.restrict(self.spec.vocab)
+        self._end_ids = tuple(token for token in self.source.eos_token_ids if token < self.spec.vocab)
         kernels = choices.choose_kernels(config.kernels, device)
         dtype = dtype or choices.choose_dtype(config, self.spec, device, kernels)
         threads = choices.choose_threads(config, self.spec, dtype, device)
@@ -160,7 +162,7 @@ class LoadedModel:
             max_num_seqs=sequences,
             max_num_batched_tokens=rows,
             prompt_rows=prompt_rows,
-            eos_token_ids=self.source.eos_token_ids,
+            eos_token_ids=self._end_ids,
             reserve_next_row=reserve_next_row,
         )
 
@@ -171,7 +173,7 @@ class LoadedModel:
             max_model_len=self.length,
             max_num_seqs=self._sequences(config),
             vocab_size=self.spec.vocab,
-            eos_token_ids=self.source.eos_token_ids,
+            eos_token_ids=self._end_ids,
             device=str(self.decoder.device),
             dtype=self.dtype,
             default_policy=config.draft_policy,

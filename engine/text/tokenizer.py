@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -49,6 +50,15 @@ class Tokenizer:
         self._byte_level = "ByteLevel" in str(backend.decoder)
         self._templates = dict(templates or {})
         self._special = dict(special or {})
+
+    def restrict(self, rows: int) -> None:
+        """Forget added tokens for which the model has no embedding: a text that spells one is a text."""
+        if max(self._added, default=0) < rows:
+            return
+        description = json.loads(self.backend.to_str())
+        description["added_tokens"] = [token for token in description["added_tokens"] if token["id"] < rows]
+        self.backend = BackendTokenizer.from_str(json.dumps(description))
+        self._added = frozenset(self.backend.get_added_tokens_decoder())
 
     @classmethod
     def from_directory(cls, directory: Path) -> Tokenizer:

@@ -54,6 +54,7 @@ class Observed(Delegate):
         self.ran: list[list[str]] = []  # requests that run as each round begins
         self.reports: list[RoundReport] = []
         self.errors: list[Exception] = []  # what the next rounds raise
+        self.broken = False  # whether rounds without requests fail too
         self._permits = threading.Semaphore(0)
         self._reported = asyncio.Event()
         self.engine.add_listener(self._listen)
@@ -70,6 +71,9 @@ class Observed(Delegate):
             self._reported.clear()
             await self._reported.wait()
         return self.reports[-1]
+
+    def works(self) -> bool:
+        return not self.broken and bool(self.inner.works())
 
     def run_round(self, deliver: Callable[[RoundReport], None]) -> None:
         assert self._permits.acquire(timeout=PATIENCE)
@@ -302,10 +306,25 @@ def test_a_round_that_fails_ends_its_requests_alone(model: LoadedModel, core: En
     run(test())
 
 
-def test_rounds_that_fail_in_a_row_end_the_engine(core: EngineCore) -> None:
+def test_requests_that_make_rounds_fail_never_end_the_engine(model: LoadedModel, core: EngineCore) -> None:
+    """As long as a round without requests succeeds, the fault is theirs."""
+
     async def test() -> None:
         async with observed(core, max_live=9) as session:
             session.errors = [ValueError("boom")] * 9
+            session.release()
+            for _ in range(9):
+                with pytest.raises(RequestFailedError):
+                    await collect(session.submit("snow", ENDLESS))
+            assert tokens_of(await collect(session.submit("snow"))) == alone(model, "snow")[0]
+
+    run(test())
+
+
+def test_rounds_that_fail_in_a_row_end_the_engine(core: EngineCore) -> None:
+    async def test() -> None:
+        async with observed(core, max_live=9) as session:
+            session.errors, session.broken = [ValueError("boom")] * 9, True
             session.release()
             for _ in range(2):
                 with pytest.raises(RequestFailedError):
@@ -390,7 +409,7 @@ def test_a_request_that_cannot_begin_fails_alone(
 def test_a_dead_engine_drains_at_once(core: EngineCore) -> None:
     async def test() -> None:
         async with observed(core, clock=ManualClock()) as session:
-            session.errors = [ValueError("boom")] * 9
+            session.errors, session.broken = [ValueError("boom")] * 9, True
             session.release()
             for error in (RequestFailedError, RequestFailedError, EngineDeadError):
                 with pytest.raises(error):

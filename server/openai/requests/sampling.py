@@ -55,8 +55,8 @@ class SamplingReader:
     def _bad_words(self, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """Return the tokens of words, at the start of a text and after a space, as vLLM does."""
         texts = [text for word in words if word.strip() for text in (word.strip(), f" {word.strip()}")]
-        found = [tuple(self._tokenizer.encode(text, add_special_tokens=False, literal=True)) for text in texts]
-        return tuple(dict.fromkeys(filter(None, found)))
+        found = [self._tokenizer.encode(text, add_special_tokens=False, literal=True) for text in texts]
+        return tuple(dict.fromkeys(self._known_ids(word, "bad_words") for word in found if word))
 
     def _logit_bias(self, biases: Mapping[str, float]) -> tuple[tuple[int, float], ...]:
         if not all(token.isascii() and token.isdecimal() and len(token) < _DIGITS for token in biases):
