@@ -1,6 +1,8 @@
 """Weights in the safetensors files of a checkpoint. Names and shapes are checked before any tensor is read."""
 
 import json
+import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,9 @@ _INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
 _DTYPES = ("F64", "F32", "F16", "BF16")
 # Ignored: RoPE frequencies of old checkpoints, and the head of tied ones.
 _INVERSE_FREQUENCIES = "rotary_emb.inv_freq"
+# Scales of attention in FP8 and of its cache, as quantisers name them.
+_CACHE_SCALE = re.compile(r"\.self_attn\.([\w.]+\.)?(q|k|v|kv|kv_cache|prob|prob_output|output)_(scale|zero_point)$")
+_log = logging.getLogger(__name__)
 
 
 class SafetensorsWeights:
@@ -36,7 +41,11 @@ class SafetensorsWeights:
                 plain.discard(name)  # `instead` may contain the same name with another type
                 stored |= instead
                 optional |= quantisation.expected(name, shape, required=False) or {}
+        unused = 0
         for name, path, shape, dtype in _headers(directory):
+            if _CACHE_SCALE.search(name):
+                unused += 1
+                continue
             if (name == "lm_head.weight" and name not in stored) or name.endswith(_INVERSE_FREQUENCIES):
                 continue
             if name in self._files:
@@ -48,6 +57,8 @@ class SafetensorsWeights:
             if name in plain and dtype not in _DTYPES:
                 unsupported = f"{name} in {path.name} is {dtype}, and config.json has no quantization_config"
                 raise ModelError(f"{unsupported}; supported: {', '.join(_DTYPES)}")
+        if unused:
+            _log.warning("%d scales of an FP8 K/V cache are not used: the cache keeps 16 or 32 bits", unused)
         for kind, names in (
             ("lacks", sorted(set(stored) - set(self._files))),
             ("has unexpected", sorted(set(self._files) - set(stored) - set(optional))),

@@ -117,9 +117,11 @@ def _unsupported(method: str, feature: str, supported: str) -> ModelError:
 
 def _compressed_tensors(settings: dict[str, Any]) -> Quantisation:
     method = "compressed-tensors"
-    for key in ("kv_cache_scheme", "transform_config"):
-        if settings.get(key):
-            raise _unsupported(method, f"a {key}", "checkpoints without")
+    cache = settings.get("kv_cache_scheme")
+    if cache and cache.get("type") != "float":  # the scales of an FP8 cache are not used
+        raise _unsupported(method, "this kv_cache_scheme", "none, and float")
+    if settings.get("transform_config"):
+        raise _unsupported(method, "a transform_config", "checkpoints without")
     sparsity = (settings.get("sparsity_config") or {}).get("format", "dense")
     if sparsity != "dense":
         raise _unsupported(method, f"{sparsity} sparsity", "dense weights")

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from engine.architecture.spec import parse_spec
+from engine.checkpoints.safetensors_weights import SafetensorsWeights
 from engine.errors import ModelError
+from engine.model.weights import expected_tensors
 from engine.quantised.config import Quantisation, parse_quantisation
 from engine.quantised.packed import PackedRows, dequantise
 from engine.quantised.tensors import shapes_match
@@ -113,6 +116,43 @@ def test_symmetric_gptq_with_zeros_of_its_own_is_read_with_them() -> None:
     tensors, meant = stored(kind)
     packed = reading(parsed(**kind.config | {"sym": True}), tensors, (96, 256))
     assert torch.equal(dequantise(packed), meant)
+
+
+@pytest.mark.parametrize("kind", ["fp8-tensor", "compressed-fp8", "w4a16"])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["k_scale", "v_scale"],
+        ["kv_scale"],
+        ["attn.q_scale", "attn.k_scale", "attn.v_scale", "attn.prob_scale"],
+        ["k_proj.k_scale", "v_proj.v_scale"],
+        ["qkv_proj.k_scale", "qkv_proj.v_scale"],
+        ["k_proj.output_scale", "v_proj.output_scale"],
+        ["k_scale", "k_zero_point", "v_scale", "v_zero_point"],
+    ],
+)
+def test_scales_of_a_cache_are_named_in_the_log_and_change_nothing(
+    kind: str, names: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    meant = write_quantised(tmp_path, kind, layers=1)
+    path, config = tmp_path / "model.safetensors", json.loads((tmp_path / "config.json").read_text())
+    scales = {f"model.layers.0.self_attn.{name}": torch.full((), 0.5) for name in names}
+    save_file(load_file(path) | scales, path)
+    if "config_groups" in config["quantization_config"]:
+        config["quantization_config"]["kv_cache_scheme"] = {"num_bits": 8, "type": "float", "strategy": "tensor"}
+    weights = SafetensorsWeights(tmp_path, expected_tensors(parse_spec(config)), parse_quantisation(config))
+    for name, weight in meant.items():
+        assert torch.equal(weights.mapped(name).float(), weight.float())
+    (line,) = caplog.messages
+    assert line == f"{len(names)} scales of an FP8 K/V cache are not used: the cache keeps 16 or 32 bits"
+
+
+def test_other_unknown_scales_are_refused(tmp_path: Path) -> None:
+    write_quantised(tmp_path, "fp8-tensor", layers=1)
+    path, config = tmp_path / "model.safetensors", json.loads((tmp_path / "config.json").read_text())
+    save_file(load_file(path) | {"model.layers.0.self_attn.logit_scale": torch.ones(1)}, path)
+    with pytest.raises(ModelError, match=r"has unexpected 1 tensors, first model\.layers\.0\.self_attn\.logit_scale"):
+        SafetensorsWeights(tmp_path, expected_tensors(parse_spec(config)), parse_quantisation(config))
 
 
 @pytest.mark.parametrize("unset", [0, -1])
