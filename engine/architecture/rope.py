@@ -24,6 +24,7 @@ class RopeSpec:
     """Parameters of one RoPE type. Parameters of other types keep their defaults.
 
     `magnitude` multiplies cosines and sines (YaRN's attention factor). `original` is the context length before scaling.
+    `divisors` of the frequencies before scaling, one for each pair, come from GGUF files; (): none.
     Methods import torch when they are called.
     """
 
@@ -37,6 +38,7 @@ class RopeSpec:
     beta_slow: float = 1.0
     truncate: bool = True
     magnitude: float = 1.0
+    divisors: tuple[float, ...] = ()
 
     @property
     def reach(self) -> int:
@@ -51,6 +53,8 @@ class RopeSpec:
         import torch
 
         inverse = 1.0 / self.theta ** (torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim)
+        if self.divisors:
+            inverse /= torch.tensor(self.divisors, dtype=torch.float32)
         if self.type == "linear":
             return inverse / self.factor
         if self.type == "llama3":

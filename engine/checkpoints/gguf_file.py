@@ -57,6 +57,7 @@ class GgufFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.fields: dict[str, Any] = {}
+        self.used = set[str]()  # fields that were read
         self.tensors: dict[str, GgufTensor] = {}
         for shard in _shards(path):
             fields, tensors = _HeaderReader(shard).read()
@@ -68,6 +69,7 @@ class GgufFile:
 
     def field(self, name: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
         """Return a metadata value of type `kind`, or `default`. Raises ModelError."""
+        self.used.add(name)
         value = self.fields.get(name, default)
         if value is not None and not isinstance(value, kind):
             raise ModelError(f"{self.path.name}: {name} is {value!r}; it must be {_type_names(kind)}")

@@ -1,9 +1,11 @@
 """Models in GGUF files, with configuration and tensor names converted to those of Hugging Face checkpoints."""
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ import torch
 from torch import Tensor
 
 from engine.architecture.spec import ModelSpec, parse_spec
+from engine.checkpoints.generation import check_defaults
 from engine.checkpoints.gguf_file import GgufFile, GgufTensor
+from engine.checkpoints.gguf_metadata import check_unread
 from engine.checkpoints.gguf_tokenizer import end_ids, read_tokenizer
 from engine.checkpoints.hub import SAMPLE
 from engine.errors import ModelError
@@ -36,27 +40,28 @@ _LAYER_NAMES = {
     "mlp.down_proj": "ffn_down",
 }
 _NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
-_FREQUENCIES = "rope_freqs.weight"  # divisors of Llama 3's RoPE frequencies
-_LLAMA3 = {"original_max_position_embeddings": 8192, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+_FREQUENCIES = "rope_freqs.weight"  # divisors of RoPE frequencies
 _FLOATS = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
 
 
 class GgufSource:
     """`Source` of a GGUF file, or of a split model by its first file. Raises ModelError."""
 
-    sampling_defaults: tuple[tuple[str, float], ...] = ()  # the format has none
-
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: Path, name: str, *, defaults: bool = True) -> None:
+        """`defaults`: use the sampling parameters of the metadata."""
         self.directory = path.parent
         self.gguf_path: Path | None = path
         self.name = name
         self._gguf = GgufFile(path)
         try:
-            self.spec = parse_spec(config_of(self._gguf))
+            self.spec = spec_of(self._gguf)
         except ModelError as error:
             raise ModelError(f"{path.name}: {str(error).replace('config.json', 'its metadata')}") from None
         self.tokenizer = read_tokenizer(self._gguf)
-        self.eos_token_ids = end_ids(self._gguf)
+        self.eos_token_ids = tuple(i for i in end_ids(self._gguf) if i < self.spec.vocab)
+        values = partial(self._gguf.field, kind=object)
+        self.sampling_defaults = check_defaults(path.name, 1, values) if defaults else ()
+        check_unread(self._gguf, sampling=defaults)
         self.packed_bytes = sum(tensor.size for tensor in self._gguf.tensors.values())
         self._weights = GgufWeights(self._gguf, self.spec)
         self._gguf.fields.clear()  # frees the vocabulary and merges: 40 MB for 150,000 tokens
@@ -127,6 +132,31 @@ def _gguf_name(name: str) -> str:
     return f"blk.{layer}.{_LAYER_NAMES[rest]}.{kind}"
 
 
+def spec_of(gguf: GgufFile) -> ModelSpec:
+    """Convert the metadata and the divisors of RoPE frequencies to a model's shape. Raises ModelError."""
+    spec, kind = parse_spec(config_of(gguf)), gguf.field("general.architecture", str)
+
+    def number(key: str, default: float) -> Any:
+        return gguf.field(f"{kind}.{key}", (int, float), default)
+
+    width, factor = spec.head_dim, number("rope.scaling.attn_factor", 1.0)
+    if (rotated := number("rope.dimension_count", width)) != width:
+        raise ModelError(f"RoPE rotates {rotated} of {width} dimensions; only whole heads are supported")
+    for key, only in (("attention.value_length", width), ("attention.scale", width**-0.5)):
+        if not math.isclose(found := number(key, only) or only, only, rel_tol=1e-3):
+            raise ModelError(f"{kind}.{key} is {found}; only {only:.4g} is supported with keys of {width} dimensions")
+    if 0 < (window := number("attention.sliding_window", 0)) < spec.max_positions:
+        raise ModelError(f"{kind}.attention.sliding_window is {window}; only the whole context is supported")
+    tensor = gguf.tensors.get(_FREQUENCIES)
+    if tensor is not None and (tensor.is_packed or tensor.shape != (width // 2,)):
+        raise ModelError(f"{_FREQUENCIES} is {tensor.type} {list(tensor.shape)}; it must be {width // 2} floats")
+    divisors = () if tensor is None else tuple(_floats(tensor).tolist())
+    for name, factors in ((f"{kind}.rope.scaling.attn_factor", (factor,)), (_FREQUENCIES, divisors)):
+        if wrong := [number for number in factors if not 0 < number < math.inf]:
+            raise ModelError(f"RoPE scaling has the factor {wrong[0]} in {name}; it must be positive and finite")
+    return replace(spec, rope=replace(spec.rope, magnitude=spec.rope.magnitude * factor, divisors=divisors))
+
+
 def config_of(gguf: GgufFile) -> dict[str, Any]:
     """Convert the metadata to the contents of a config.json. Raises ModelError."""
     kind = gguf.field("general.architecture", str, "")
@@ -138,14 +168,11 @@ def config_of(gguf: GgufFile) -> dict[str, Any]:
     def value(key: str, default: Any = None) -> Any:
         return gguf.field(f"{kind}.{key}", (int, float, str), default)
 
-    heads = value("attention.head_count")
-    embedding = gguf.tensors.get("token_embd.weight")
-    if embedding is None or heads is None:
-        raise ModelError(f"{gguf.path} lacks {'token_embd.weight' if heads else kind + '.attention.head_count'}")
-    width = value("attention.key_length")
-    rotated = value("rope.dimension_count")
-    if rotated is not None and width is not None and rotated != width:
-        raise ModelError(f"{gguf.path}: RoPE rotates {rotated} of {width} dimensions; only whole heads are supported")
+    embedding, heads = gguf.tensors.get("token_embd.weight"), value("attention.head_count")
+    needed = ("attention.head_count", "attention.layer_norm_rms_epsilon")  # whose defaults differ
+    missing = [f"{kind}.{key}" for key in needed if value(key) is None]
+    if embedding is None or missing:
+        raise ModelError(f"{gguf.path} lacks {missing[0] if missing else 'token_embd.weight'}")
     config = {
         "architectures": [_ARCHITECTURES[kind]],
         "num_hidden_layers": value("block_count"),
@@ -153,12 +180,12 @@ def config_of(gguf: GgufFile) -> dict[str, Any]:
         "intermediate_size": value("feed_forward_length"),
         "num_attention_heads": heads,
         "num_key_value_heads": value("attention.head_count_kv", heads),
-        "head_dim": width or rotated,
+        "head_dim": value("attention.key_length"),
         "rms_norm_eps": value("attention.layer_norm_rms_epsilon"),
         "vocab_size": embedding.shape[0],
         "max_position_embeddings": value("context_length"),
         "rope_theta": value("rope.freq_base", 10000.0),
-        "rope_scaling": _rope_scaling(gguf, kind),
+        "rope_scaling": _rope_scaling(value),
         "tie_word_embeddings": "output.weight" not in gguf.tensors,
         "attention_bias": "blk.0.attn_q.bias" in gguf.tensors,
         "mlp_bias": "blk.0.ffn_gate.bias" in gguf.tensors,
@@ -168,20 +195,19 @@ def config_of(gguf: GgufFile) -> dict[str, Any]:
     return {key: value for key, value in config.items() if value is not None}
 
 
-def _rope_scaling(gguf: GgufFile, kind: str) -> dict[str, Any] | None:
-    divided = gguf.tensors.get(_FREQUENCIES)
-    if divided is not None:
-        if divided.is_packed:
-            raise ModelError(f"{divided.name} is {divided.type}; vectors must be floats")
-        return {"rope_type": "llama3", "factor": float(_floats(divided).max()), **_LLAMA3}
-    scaling = gguf.field(f"{kind}.rope.scaling.type", str, "none")
-    if scaling == "none":
-        return None
-    return {
-        "rope_type": scaling,
-        "factor": gguf.field(f"{kind}.rope.scaling.factor", (int, float)),
-        "original_max_position_embeddings": gguf.field(f"{kind}.rope.scaling.original_context_length", int),
+def _rope_scaling(value: Callable[..., Any]) -> dict[str, Any] | None:
+    """Convert the scaling of RoPE. As in llama.cpp, a factor without a type is linear."""
+    scaling = {
+        "rope_type": value("rope.scaling.type", "linear"),
+        "factor": value("rope.scaling.factor", value("rope.scale_linear")) or 1.0,  # the second is the older name
+        "original_max_position_embeddings": value("rope.scaling.original_context_length"),
+        "beta_fast": value("rope.scaling.yarn_beta_fast"),
+        "beta_slow": value("rope.scaling.yarn_beta_slow"),
+        "mscale": 1.0,
+        "mscale_all_dim": value("rope.scaling.yarn_log_multiplier"),
     }
+    plain = scaling["rope_type"] == "none" or (scaling["rope_type"], scaling["factor"]) == ("linear", 1)
+    return None if plain else scaling
 
 
 def _bytes(tensor: GgufTensor) -> Tensor:

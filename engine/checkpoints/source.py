@@ -127,10 +127,10 @@ def open_source(model: str | None, *, defaults: bool) -> Source:
     from engine.checkpoints.gguf_source import GgufSource
 
     if model is None:
-        return GgufSource(find_default_model(), DEFAULT_NAME)
+        return GgufSource(find_default_model(), DEFAULT_NAME, defaults=defaults)
     if model.startswith(SYNTHETIC):
         return SyntheticSource(model)
     path = resolve(model)
     if path.suffix == ".gguf":
-        return GgufSource(path, display_name(model))
+        return GgufSource(path, display_name(model), defaults=defaults)
     return CheckpointSource(path, display_name(model), defaults=defaults)

@@ -23,7 +23,7 @@ from engine.model.backend import Backend
 from engine.text.tokenizer import Tokenizer
 from tests.support import PREPARED
 from tests.support.cores import load, tiny_model
-from tests.support.gguf_files import byte_level, fields_of, floats, small, tensors_of, write
+from tests.support.gguf_files import PIECES, byte_level, fields_of, floats, sentence_piece, small, tensors_of, write
 
 TOKENS = torch.randint(0, 3000, (40,), generator=torch.Generator().manual_seed(1)).tolist()
 KQUANTS = {"attn_v": "Q6_K", "ffn_down": "Q6_K", "ffn_gate": "Q5_K", "ffn_up": "Q5_K", "attn_output": "Q3_K"}
@@ -112,6 +112,22 @@ def test_rope_factors_in_the_file_give_llama3s_frequencies(tmp_path: Path) -> No
     assert divided.max() > 4
 
 
+@pytest.mark.slow
+def test_the_divisors_of_a_file_are_used_as_they_stand(tmp_path: Path) -> None:
+    """They follow no formula: transformers gets frequencies that are divided by them."""
+    path, model = made(tmp_path, "llama")
+    divisors = torch.rand(32, generator=torch.Generator().manual_seed(1)) * 9 + 0.5
+    before = expected(model)
+    fields, tensors = fields_of(model.config, "llama") | byte_level(), tensors_of(model, {}, {"attn_q": 4, "attn_k": 2})
+    write(path, fields, tensors | {"rope_freqs.weight": floats(divisors)})
+    model.model.rotary_emb.inv_freq /= divisors
+    wanted = expected(model)
+    assert error(before, wanted) > 0.1
+    torch.testing.assert_close(logits(path, torch.float32, "torch"), wanted, rtol=1e-4, atol=1e-4 * float(wanted.std()))
+    if compiler() is not None:
+        assert error(logits(path, torch.bfloat16, "native"), wanted) < 0.03
+
+
 @pytest.mark.parametrize("kind", ["linear", "yarn"])
 def test_rope_scaling_is_read_from_the_metadata(kind: str, tmp_path: Path) -> None:
     fields, tensors = small()
@@ -177,21 +193,6 @@ def test_special_tokens_are_read_from_the_metadata(tmp_path: Path) -> None:
     assert source.tokenizer.encode("a")[0] == 2  # as Llama 3's do
     assert 2 not in source.tokenizer.encode("a", add_special_tokens=False)
     assert 2 not in tokenizer_of(tmp_path, fields | {"tokenizer.ggml.add_bos_token": False}).encode("a")
-
-
-BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-PIECES = ["<unk>", "<s>", "</s>", *BYTES, "▁", "a", "b", "c", "ab", "bc", "▁a", "abc"]
-
-
-def sentence_piece(**scores: float) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "model": "llama",
-        "tokens": PIECES,
-        "scores": [float(scores.get(piece, -100)) for piece in PIECES],
-        "token_type": [2, 3, 3, *[6] * 256, *[1] * (len(PIECES) - 259)],
-        **{"unknown_token_id": 0, "bos_token_id": 1, "eos_token_id": 2},
-    }
-    return {f"tokenizer.ggml.{key}": value for key, value in fields.items()}
 
 
 def test_pairs_of_the_highest_score_are_merged_first(tmp_path: Path) -> None:

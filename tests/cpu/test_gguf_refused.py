@@ -120,8 +120,8 @@ def test_an_unsupported_architecture_is_refused(tmp_path: Path) -> None:
 
 
 def test_tensors_that_do_not_fit_are_refused_by_name(tmp_path: Path) -> None:
-    def numbers(*shape: int) -> tuple[np.ndarray[Any, Any], str]:
-        return np.ones(shape, np.float32), "F32"
+    def numbers(*shape: int, value: float = 1) -> tuple[np.ndarray[Any, Any], str]:
+        return np.full(shape, value, np.float32), "F32"
 
     name = "blk.0.attn_q.weight"
     packed: Tensors = {"output_norm.weight": (random_blocks("Q4_K", 1, 256, 0)[0], "Q4_K")}
@@ -133,7 +133,8 @@ def test_tensors_that_do_not_fit_are_refused_by_name(tmp_path: Path) -> None:
         ("1 unexpected tensors, first blk.0.attn_sinks.weight", {"blk.0.attn_sinks.weight": numbers(8)}),
         (f"{name} in IQ2_XXS, which is not supported; supported: F32", {name: table}),
         (r"output_norm.weight \[256\] in Q4_K", packed),
-        ("RoPE scaling has the factor nan", {"rope_freqs.weight": (np.full(2, np.nan, np.float32), "F32")}),
+        ("RoPE scaling has the factor nan in rope_freqs.weight", {"rope_freqs.weight": numbers(2, value=np.nan)}),
+        ("RoPE scaling has the factor 0.0 in rope_freqs.weight", {"rope_freqs.weight": numbers(2, value=0)}),
     ):
         changed(tmp_path, says, {}, **tensors)
 

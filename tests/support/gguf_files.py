@@ -101,6 +101,22 @@ def byte_level(pre: str = "smollm") -> dict[str, Any]:
     return {f"tokenizer.ggml.{key}": value for key, value in fields.items()} | {"tokenizer.chat_template": template}
 
 
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+PIECES = ["<unk>", "<s>", "</s>", *BYTES, "▁", "a", "b", "c", "ab", "bc", "▁a", "abc"]
+
+
+def sentence_piece(**scores: float) -> dict[str, Any]:
+    """Metadata of a small SentencePiece tokenizer; a piece's score is -100 unless it is given."""
+    fields: dict[str, Any] = {
+        "model": "llama",
+        "tokens": PIECES,
+        "scores": [float(scores.get(piece, -100)) for piece in PIECES],
+        "token_type": [2, 3, 3, *[6] * 256, *[1] * (len(PIECES) - 259)],
+        **{"unknown_token_id": 0, "bos_token_id": 1, "eos_token_id": 2},
+    }
+    return {f"tokenizer.ggml.{key}": value for key, value in fields.items()}
+
+
 def fields_of(config: Any, architecture: str) -> dict[str, Any]:
     """Metadata that llama.cpp's converter writes for a transformers config."""
     fields = {
