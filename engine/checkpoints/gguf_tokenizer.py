@@ -7,10 +7,11 @@ from tokenizers import Tokenizer as BackendTokenizer
 
 from engine.checkpoints.gguf_file import GgufFile
 from engine.errors import ModelError
-from engine.text.tokenizer import Tokenizer
+from engine.text.tokenizer import ENDS, MARKED_ENDS, REPEATED, Tokenizer
 
 _KEY = "tokenizer.ggml."
-_UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4  # token types
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED = 1, 2, 3, 4  # token types
+_END_NAMES = ("eos", "eot", "eom", "fim_pad", "fim_rep", "fim_sep")
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _LLAMA3, _QWEN2 = _CONTRACTIONS + r"|\p{N}{1,3}" + _REST, _CONTRACTIONS + r"|\p{N}" + _REST
@@ -35,37 +36,59 @@ def read_tokenizer(gguf: GgufFile) -> Tokenizer:
     kind, tokens = gguf.field(_KEY + "model", str, ""), gguf.listed(_KEY + "tokens", str)
     if not tokens:
         raise ModelError(f"{gguf.path} has no tokenizer: {_KEY}tokens is missing")
+    types = _types(gguf, tokens)
+    names = _distinct(tokens, types)
     if kind == "gpt2":
-        backend, begins = _byte_level(gguf, tokens)
+        backend, begins = _byte_level(gguf, names)
     elif kind == "llama":
-        backend, begins = _sentence_piece(gguf, tokens), True
+        backend, begins = _sentence_piece(gguf, names), True
     else:
         raise ModelError(f"{gguf.path}: tokenizer {kind or '(none)'} is not supported; supported: gpt2, llama")
-    types = gguf.listed(_KEY + "token_type", int) or [1] * len(tokens)
-    added = [
-        AddedToken(token, special=type != _USER_DEFINED, normalized=False)
-        for token, type in zip(tokens, types, strict=False)
+    if names is not tokens:
+        backend.decoder = decoders.Sequence([decoders.Replace(Regex(REPEATED + r"\d+"), ""), backend.decoder])
+    marked = [
+        AddedToken(name, special=type != _USER_DEFINED, normalized=False)
+        for name, type in zip(names, types, strict=True)
         if type in (_CONTROL, _USER_DEFINED) or (type == _UNKNOWN and kind == "gpt2")
     ]
-    backend.add_tokens(added)
-    special = {
-        f"{name}_token": tokens[token]
-        for name, key in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"))
-        if (token := _token_id(gguf, key, len(tokens))) is not None
-    }
-    if gguf.field(_KEY + "add_bos_token", bool, begins) and "bos_token" in special:
-        begin = special["bos_token"]
+    backend.add_tokens(marked)
+    ids = {name: _token_id(gguf, name, len(tokens)) for name in ("bos", "eos", "unknown", "padding")}
+    added = {"bos": gguf.field(_KEY + "add_bos_token", bool, begins), "eos": gguf.field(_KEY + "add_eos_token", bool)}
+    around = {name: token for name, token in ids.items() if added.get(name) and token is not None}
+    if around:
         backend.post_processor = processors.TemplateProcessing(
-            single=f"{begin} $A", pair=f"{begin} $A {begin} $B", special_tokens=[(begin, tokens.index(begin))]
+            single=[name for name in ("bos", "$A", "eos") if name == "$A" or name in around],
+            special_tokens=[{"id": name, "ids": [i], "tokens": [tokens[i]]} for name, i in around.items()],
         )
+    special = {f"{name[:3]}_token": tokens[i] for name, i in ids.items() if i is not None}
     return Tokenizer(backend, _templates(gguf), special)
 
 
 def end_ids(gguf: GgufFile) -> tuple[int, ...]:
-    """Return the ids of the tokens that end an answer."""
-    count = len(gguf.listed(_KEY + "tokens", str))
-    ids = {_token_id(gguf, key, count) for key in ("eos", "eot", "eom")}
-    return tuple(sorted(token for token in ids if token is not None))
+    """Return the ids of the tokens that end an answer: those that the metadata name, and those known by their text."""
+    tokens = gguf.listed(_KEY + "tokens", str)
+    named = {_token_id(gguf, name, len(tokens)) for name in _END_NAMES}
+    known = {i for i, type in enumerate(_types(gguf, tokens)) if type == _CONTROL and tokens[i] in ENDS}
+    return tuple(sorted(token for token in named | known if token is not None))
+
+
+def _types(gguf: GgufFile, tokens: list[str]) -> list[int]:
+    """Return the types of all tokens. Ends of turns are control tokens, whatever the file says."""
+    types = gguf.listed(_KEY + "token_type", int) + [_NORMAL] * len(tokens)
+    return [_CONTROL if token in MARKED_ENDS else type for token, type in zip(tokens, types, strict=False)]
+
+
+def _distinct(tokens: list[str], types: list[int]) -> list[str]:
+    """Append a mark to all but one of the tokens of equal text, since the library's vocabularies map texts to ids.
+
+    Texts are encoded to that one: the first that is an added token, or else the first.
+    """
+    if len(set(tokens)) == len(tokens):
+        return tokens
+    chosen: dict[str, int] = {}
+    for i in sorted(range(len(tokens)), key=lambda i: types[i] not in (_CONTROL, _USER_DEFINED)):
+        chosen.setdefault(tokens[i], i)
+    return [token if chosen[token] == i else f"{token}{REPEATED}{i}" for i, token in enumerate(tokens)]
 
 
 def _token_id(gguf: GgufFile, name: str, count: int) -> int | None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import torch
 
-from engine.architecture.spec import ModelSpec, load_spec, read_json
+from engine.architecture.spec import ModelSpec, load_spec, read_generation_config, read_json
 from engine.checkpoints import synthetic
 from engine.checkpoints.default import NAME as DEFAULT_NAME
 from engine.checkpoints.default import find_default_model
@@ -70,8 +70,10 @@ class CheckpointSource:
         self.packing = "" if self._quantisation is None else self._quantisation.label
         self.sampling_defaults = sampling_defaults(directory) if defaults else ()
         self.tokenizer = Tokenizer.from_directory(directory)
-        # Only the tokenizer's config names the end-of-turn token of many fine-tuned models.
+        # Only the tokenizer's config names the end-of-turn token of many fine-tuned models, or only the chat template.
         ends = {*self.spec.eos_token_ids, *self.tokenizer.end_ids}
+        if read_generation_config(directory).get("eos_token_id") is None:
+            ends |= self.tokenizer.turn_end_ids
         self.eos_token_ids = tuple(sorted(i for i in ends if i < self.spec.vocab))
 
     @property

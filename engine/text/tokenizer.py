@@ -24,6 +24,15 @@ _RESERVED = frozenset(
     | {"continue_final_message", "return_assistant_tokens_mask"}
 )
 
+# Texts of tokens that end a turn or a text. Those in the second set do so only where they are special tokens.
+MARKED_ENDS = {
+    "<|eot_id|>", "<|eot|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|endoftext|>", "<|end_of_text|>", "<|endofturn|>",
+    "<|end_of_turn|>", "<|END_OF_TURN_TOKEN|>", "[|endofturn|]", "<end_of_turn>", "<end_of_utterance>", "<EOT>",
+    "_<EOT>", "▁<EOT>", "[EOT]", "[EOS]", "<｜end▁of▁sentence｜>",
+}  # fmt: skip
+ENDS = MARKED_ENDS | {"</s>", "<eos>"}
+REPEATED = "\U0010ffff"  # follows the text of a token whose text another token has too
+
 
 def _byte_alphabet() -> dict[str, int]:
     """Return the byte of each character in byte-level vocabularies; printable ASCII stands for itself."""
@@ -87,6 +96,12 @@ class Tokenizer:
         end = self.backend.token_to_id(self._special.get("eos_token", ""))
         return () if end is None else (end,)
 
+    @property
+    def turn_end_ids(self) -> set[int]:
+        """The ids of special tokens that are known to end a turn, and that the chat templates write."""
+        added, templates = self.backend.get_added_tokens_decoder(), "\n".join(self._templates.values())
+        return {i for i, t in added.items() if t.special and t.content in ENDS and t.content in templates}
+
     def decode(self, tokens: Sequence[int]) -> str:
         """Decode tokens, special ones included."""
         # A batch releases the interpreter lock.
@@ -97,6 +112,7 @@ class Tokenizer:
         name = self.backend.id_to_token(token)
         if name is None:
             return b""
+        name = name.partition(REPEATED)[0]
         if token in self._added:
             return name.encode()
         if self._byte_level:
