@@ -5,7 +5,7 @@ import logging
 from engine.checkpoints.gguf_file import GgufFile
 from engine.errors import ModelError
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger("knapserve.engine")
 # Values that turn a feature off → the keys of such features, which KnapServe lacks. `{}` is the architecture. The keys
 # of () change no result of the supported architectures; nor do ids of tokens that nothing reads.
 UNREAD: dict[tuple[int, ...], tuple[str, ...]] = {
@@ -45,6 +45,6 @@ def check_unread(gguf: GgufFile, *, sampling: bool) -> None:
     kinds = ("{}.", "tokenizer.", "general.sampling.")[: 3 if sampling else 2]
     unknown = [key for key, name in unread.items() if name.startswith(kinds) and not name.endswith("_token_id")]
     if unknown:
-        _log.warning("%s: metadata without effect here: %s", gguf.path.name, ", ".join(unknown))
+        log.warning("%s: metadata without effect here: %s", gguf.path.name, ", ".join(unknown))
     if gguf.field("tokenizer.ggml.model", str) == "gpt2" and "tokenizer.ggml.pre" not in gguf.fields:
-        _log.warning("%s lacks tokenizer.ggml.pre: text is split as for GPT-2", gguf.path.name)
+        log.warning("%s lacks tokenizer.ggml.pre: text is split as for GPT-2", gguf.path.name)

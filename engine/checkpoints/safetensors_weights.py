@@ -20,7 +20,7 @@ _DTYPES = ("F64", "F32", "F16", "BF16")
 _INVERSE_FREQUENCIES = "rotary_emb.inv_freq"
 # Scales of attention in FP8 and of its cache, as quantisers name them.
 _CACHE_SCALE = re.compile(r"\.self_attn\.([\w.]+\.)?(q|k|v|kv|kv_cache|prob|prob_output|output)_(scale|zero_point)$")
-_log = logging.getLogger(__name__)
+log = logging.getLogger("knapserve.engine")
 
 
 class SafetensorsWeights:
@@ -58,7 +58,7 @@ class SafetensorsWeights:
                 unsupported = f"{name} in {path.name} is {dtype}, and config.json has no quantization_config"
                 raise ModelError(f"{unsupported}; supported: {', '.join(_DTYPES)}")
         if unused:
-            _log.warning("%d scales of an FP8 K/V cache are not used: the cache keeps 16 or 32 bits", unused)
+            log.warning("%d scales of an FP8 K/V cache are not used: the cache keeps 16 or 32 bits", unused)
         for kind, names in (
             ("lacks", sorted(set(stored) - set(self._files))),
             ("has unexpected", sorted(set(self._files) - set(stored) - set(optional))),
