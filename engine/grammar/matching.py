@@ -6,19 +6,19 @@ import re
 from collections.abc import Sequence
 
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
-from llguidance.gbnf_to_lark import any_to_lark
 from tokenizers import Tokenizer
 
+from engine.grammar.gbnf import to_lark
 from engine.grammar.protocol import Vocabulary
 
+_MARKS = re.compile(r"^([ \t]*)\?!(?=[a-z_])", re.MULTILINE)  # of a rule in Lark; llguidance knows `!?` only
 # Parts of errors that show the grammar instead of the schema: positions, excerpts, definitions, expressions, states.
-_POSITION = re.compile(r"^(?:at )?\d+\(\d+\): (?:failed to compile JSON schema: )?")
+_POSITION = re.compile(r"^(?:at )?(\d+)\(\d+\): (?:failed to compile JSON schema: )?")
 _INTERNAL = re.compile(
     r"\n\s*\d+ \| |\s+while processing |: json-schema:|:\s+\((?:And|SearchRegex|Regex) |\s*<(?:state|backtrace)>"
+    r"|; following special tokens are available"
 )
 _LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000, initial_lexer_fuel=5_000_000)
-
-_CONTINUED = re.compile(r"\s*\n\s*\|")  # an alternative of GBNF on a line of its own
 
 
 class _Wrapped:
@@ -53,22 +53,24 @@ def prepare(vocabulary: Vocabulary) -> LLTokenizer:
 
 
 def build(tokens: LLTokenizer, grammar: str) -> LLMatcher:
-    """Compile a grammar in llguidance's format, or in GBNF. Raises ValueError if it is invalid or too complex."""
-    if not grammar.startswith(("{", "start:")):
-        try:
-            grammar = any_to_lark(_CONTINUED.sub(" |", grammar) if "::=" in grammar else grammar)
-        except Exception as error:  # the library raises bare Exception
-            raise ValueError(str(error) or "it is no grammar") from None
+    """Compile a grammar in llguidance's formats, or in GBNF. Raises ValueError if it is invalid or too complex."""
+    grammar = _MARKS.sub(r"\1!?", to_lark(grammar.removeprefix("\ufeff")))
     matcher = LLMatcher(tokens, grammar, log_level=0, limits=_LIMITS)
     if not matcher.is_error():
         matcher.compute_bitmask()  # the expensive part; copies share the result
     if matcher.is_error():
-        reason = _POSITION.sub("", _INTERNAL.split(matcher.get_error(), maxsplit=1)[0]).strip()
+        error = matcher.get_error()
+        reason = " ".join(_POSITION.sub("", _INTERNAL.split(error, maxsplit=1)[0]).split())
         if reason.startswith("panic"):
             reason = "it makes the compiler fail"
+        elif reason == "lexer error" and (position := _POSITION.match(error)):
+            line = "".join(grammar.split("\n")[int(position[1]) - 1 :][:1])
+            reason = f"line {position[1]} is not valid Lark: {line!r:.80}"
+        elif reason == "NoExtensionBias":
+            reason = "no text matches it"
         elif "too big (limit" in reason:  # the lexer of the whole grammar, or the grammar itself
             reason = "its schemas and expressions are too complex together"
-        raise ValueError(reason)
+        raise ValueError(reason.replace("params not", "templates of rules are not"))
     return matcher
 
 
