@@ -131,6 +131,18 @@ def test_reasoning_tokens_are_counted_in_events_of_any_length() -> None:
                 yield replace(event, pieces=tuple(event.text.split("|")), text=event.text.replace("|", ""))
 
     tokens = ("<think>", "a", "b", "</think>", "c", "d")
+@pytest.mark.parametrize("size", [1, 5, 1000])
+def test_reasoning_that_the_model_ends_unclosed_is_the_answer_too(size: int) -> None:
+    engine = SpeakingEngine(pieces("<think>\nYes, or </thin", size))
+    message = whole(engine, CHAT_PATH, CHAT)["message"]
+    assert message["content"] == message["reasoning_content"] == "Yes, or </thin"
+    last, end = deltas(engine, CHAT_PATH, CHAT)[-2:]
+    assert (last["delta"], end["finish_reason"]) == ({"content": "Yes, or </thin"}, "stop")
+    cut = whole(SpeakingEngine(pieces("<think>\nYes, or ", 5)), CHAT_PATH, CHAT | {"max_tokens": 3})
+    assert (cut["message"]["content"], cut["finish_reason"]) == ("", "length")
+    assert whole(SpeakingEngine(("<think>\n ",)), CHAT_PATH, CHAT)["message"]["content"] == ""
+
+
     for script in (tokens, ("<think>|a", "b|</think>|c|d"), ("|".join(tokens),)):
         reply = ask(Rounds(script), "POST", CHAT_PATH, json=CHAT).json()
         assert reply["usage"]["completion_tokens_details"]["reasoning_tokens"] == 4

@@ -124,7 +124,7 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
     "thinks": (maker(None, reasoning=True), "<think>\nHm, 1 < 2.\n</think>\n\nYes.", "Yes.", "Hm, 1 < 2.\n", []),
     "has begun to think": (maker(None, reasoning=True, thinking=True), "\nHm.</think>Yes.", "Yes.", "Hm.", []),
     "does not think": (maker(None, reasoning=True), "Yes, <think> is a tag.", "Yes, <think> is a tag.", "", []),
-    "never ends": (maker(None, reasoning=True, thinking=True), "Hm </thin", "", "Hm </thin", []),
+    "never ends": (maker(None, reasoning=True, thinking=True), "Hm </thin", "Hm </thin", "Hm </thin", []),
     "calls before it ends to think": (
         *(THINKING, f"a\n{CALL}\n</think>\n\n{CALL}Done.", "Done.", "a\n", [("time", {}), ("time", {})]),
     ),
@@ -133,7 +133,7 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
         *(THINKING, f"<tool_call> or <tool_call><tool_call>{TIME}", "", "<tool_call> or <tool_call>", [("time", {})]),
     ),
     "thinks of calls only": (THINKING, "Say <tool_call>.</think>No.", "No.", "Say <tool_call>.", []),
-    "thinks of calls to the end": (THINKING, "Say <tool_call>\n", "", "Say <tool_call>\n", []),
+    "thinks of calls to the end": (THINKING, *["Say <tool_call>\n"] * 3, []),
     "calls with a tag, then mentions it": (
         *(THINKING, f'<tool_call>{{"name": "</think>", "arguments": {{}}}}{CALL}', "", ""),
         [("</think>", {}), ("time", {})],

@@ -54,7 +54,7 @@ ANSWERS = {
     "text": ("Hello", ["message"]),
     "nothing": ("", ["message"]),
     "reasoning": ("<think>\nHm.\n</think>\n\nHello", ["reasoning", "message"]),
-    "reasoning alone": ("<think>\nHm, hm", ["reasoning"]),
+    "reasoning alone": ("<think>\nHm, hm", ["reasoning", "message"]),
     "a call": (CALL, ["function_call"]),
     "text and calls": (f"Let me see. {CALL}\n{CALL}", ["message", "function_call", "function_call"]),
     "reasoning and a call": (f"<think>\nHm.\n</think>\n{CALL}", ["reasoning", "function_call"]),

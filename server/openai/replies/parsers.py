@@ -59,6 +59,7 @@ class ReasoningParser:
     """Parse `<think>…</think>` before the answer. The prompt may contain the first tag. Later tags are text.
 
     A call ends the reasoning too, because Qwen's models may forget the closing tag. If it comes later, it is left out.
+    Reasoning that is not closed when the model ends the message is also its content: there is no other answer.
     """
 
     def __init__(self, inner: AnswerParser, *, thinking: bool) -> None:
@@ -69,6 +70,7 @@ class ReasoningParser:
         self._call = ""  # a marker within the reasoning, and text that does not tell whether a call follows
         self._before: str | None = None if thinking else ""  # white space before the first tag
         self.thinking = thinking  # between the tags
+        self._thought: list[str] = []
         self._trim = thinking  # drop line breaks after a tag
 
     def push(self, text: str) -> list[Delta]:
@@ -121,6 +123,8 @@ class ReasoningParser:
         if cut and marked:
             held = ""
         deltas = self._reason(held) + (self._inner.push(before) if before else [])
+        if self.thinking and not cut and (thought := "".join(self._thought)).strip():
+            deltas.append(Delta(content=thought))
         return deltas + self._inner.finish(cut=cut, stop=stop)
 
     @property
@@ -129,6 +133,7 @@ class ReasoningParser:
 
     def _reason(self, text: str) -> list[Delta]:
         text = self._trimmed(text)
+        self._thought.append(text)
         return [Delta(reasoning=text)] if text else []
 
     def _answer(self, text: str) -> list[Delta]:
