@@ -49,6 +49,13 @@ def test_logprobs_of_a_completion_have_openais_shape() -> None:
     }
 
 
+def test_a_completion_without_alternatives_has_the_logprobs_of_its_own_tokens() -> None:
+    body = TEXT | {"logprobs": 0, "echo": True, "prompt": "ab"}
+    found = whole(SpeakingEngine(("xy",)), TEXT_PATH, body)["logprobs"]
+    assert found["token_logprobs"] == [None, -0.75, -0.25, -0.25]
+    assert found["top_logprobs"] == [None, {"b": -0.75}, {"x": -0.25}, {"y": -0.25}]
+
+
 def test_logprobs_of_held_back_tokens_are_sent_with_their_text() -> None:
     streamed = deltas(SpeakingEngine(("a", "<tool", "_x")), CHAT_PATH, CHAT | {"logprobs": True, "tools": [TOOL]})
     assert "".join(c["delta"].get("content", "") for c in streamed) == "a<tool_x"
@@ -124,13 +131,6 @@ def test_reasoning_is_separated_from_the_answer(size: int) -> None:
     assert whole(SpeakingEngine(("Yes.",)), CHAT_PATH, CHAT)["message"].keys() == {"role", "content", "refusal"}
 
 
-def test_reasoning_tokens_are_counted_in_events_of_any_length() -> None:
-    class Rounds(SpeakingEngine):
-        async def _events(self, request: Any) -> Any:
-            async for event in super()._events(request):
-                yield replace(event, pieces=tuple(event.text.split("|")), text=event.text.replace("|", ""))
-
-    tokens = ("<think>", "a", "b", "</think>", "c", "d")
 @pytest.mark.parametrize("size", [1, 5, 1000])
 def test_reasoning_that_the_model_ends_unclosed_is_the_answer_too(size: int) -> None:
     engine = SpeakingEngine(pieces("<think>\nYes, or </thin", size))
@@ -143,6 +143,13 @@ def test_reasoning_that_the_model_ends_unclosed_is_the_answer_too(size: int) -> 
     assert whole(SpeakingEngine(("<think>\n ",)), CHAT_PATH, CHAT)["message"]["content"] == ""
 
 
+def test_reasoning_tokens_are_counted_in_events_of_any_length() -> None:
+    class Rounds(SpeakingEngine):
+        async def _events(self, request: Any) -> Any:
+            async for event in super()._events(request):
+                yield replace(event, pieces=tuple(event.text.split("|")), text=event.text.replace("|", ""))
+
+    tokens = ("<think>", "a", "b", "</think>", "c", "d")
     for script in (tokens, ("<think>|a", "b|</think>|c|d"), ("|".join(tokens),)):
         reply = ask(Rounds(script), "POST", CHAT_PATH, json=CHAT).json()
         assert reply["usage"]["completion_tokens_details"]["reasoning_tokens"] == 4

@@ -67,7 +67,7 @@ def completion_logprobs(
     tokens = [texts.unambiguous_text(item.token_id) for item in logprobs]
     top: list[dict[str, float]] = []
     for item, token in zip(logprobs, tokens, strict=True):
-        row = {token: max(item.logprob, _MIN_LOGPROB)} if item.top else {}
+        row = {token: max(item.logprob, _MIN_LOGPROB)}
         for alternative, logprob in item.top:
             row.setdefault(texts.unambiguous_text(alternative), max(logprob, _MIN_LOGPROB))
         top.append(row)
