@@ -113,14 +113,15 @@ class Request:
         hidden = False
         for token in tokens:
             self.tokens.append(token)
-            ends = (token in eos and not sampling.ignore_eos) or token in sampling.stop_token_ids
+            stops = token in sampling.stop_token_ids and (self.processor is None or self.processor.may_end())
+            ends = stops or (token in eos and not sampling.ignore_eos)
             hidden = ends and not sampling.include_stop
             if pieces is not None:
                 may_stop = self.completion_tokens > sampling.min_tokens
                 pieces.append("" if hidden else detokenizer.push(token, may_stop=may_stop))
-            if self.processor is not None:
+            if self.processor is not None and not ends:
                 self.processor.advance((token,))
-                ends = ends or self.processor.stopped
+                ends = self.processor.stopped
             if detokenizer.stopped or ends:
                 self.finish_reason = FinishReason.STOP
             elif self.room <= 0:

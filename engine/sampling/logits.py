@@ -88,6 +88,10 @@ class LogitsProcessor:
         """Whether no token may follow those emitted."""
         return self._grammar is not None and self._grammar.stopped
 
+    def may_end(self, drafted: Sequence[int] = ()) -> bool:
+        """Whether the form of the answer lets it end after these drafted tokens."""
+        return self._grammar is None or bool(self._grammar.allowed(drafted)[list(self._end_ids)].any())
+
     def advance(self, tokens: Sequence[int]) -> None:
         """Count these tokens as emitted."""
         self._generated += len(tokens)
@@ -125,7 +129,11 @@ class LogitsProcessor:
                 self._forbidden[to_device(self._sampling.allowed_token_ids, scores.device)] = False
             scores.masked_fill_(self._forbidden, float("-inf"))
         if self._grammar is not None:
+            stops = [*self._sampling.stop_token_ids]
+            kept = scores[stops] if stops and self.may_end(drafted) else None
             self._grammar.mask(scores, drafted)
+            if kept is not None:
+                scores[stops] = kept
             if self._sampling.allowed_token_ids and bool((scores == float("-inf")).all()):
                 self.excluded_all = True
         if self._words:
@@ -183,7 +191,8 @@ class LogitsProcessor:
     def allows(self, token: int, drafted: list[int]) -> bool:
         """Whether a token may follow these drafted ones, so that it needs no `edit`. Requires `mask_after_draw`."""
         assert self._grammar is not None
-        return self._grammar.allows(token, drafted)
+        stops = token in self._sampling.stop_token_ids and self.may_end(drafted)
+        return stops or self._grammar.allows(token, drafted)
 
     def _track(self, tokens: Iterable[int]) -> None:
         new = [token for token in dict.fromkeys(tokens) if token not in self._index]

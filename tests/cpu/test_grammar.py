@@ -431,7 +431,10 @@ def test_an_answer_ends_before_min_tokens_only_if_the_grammar_allows_nothing_els
         failed, stopped = None, False
 
         def mask(self, scores: Tensor, drafted: Sequence[int]) -> None:
-            scores[[i for i in range(len(scores)) if i not in ((3, 5) if not drafted else (5,))]] = float("-inf")
+            scores[~self.allowed(drafted)] = float("-inf")
+
+        def allowed(self, drafted: Sequence[int]) -> Tensor:
+            return torch.tensor([i in ((3, 5) if not drafted else (5,)) for i in range(8)])
 
     sampling = SamplingParams(min_tokens=9, stop_token_ids=(5,), ignore_eos=True, max_tokens=20)
     processor = LogitsProcessor(sampling, (), (), Ending())  # type: ignore[arg-type]
@@ -440,6 +443,39 @@ def test_an_answer_ends_before_min_tokens_only_if_the_grammar_allows_nothing_els
     processor.edit(second, (3,))
     assert first.isfinite().nonzero().flatten().tolist() == [3]
     assert second.isfinite().nonzero().flatten().tolist() == [5]
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_a_stop_token_ends_no_answer_that_its_grammar_does_not_let_end(
+    core: EngineCore, ids: list[tuple[int, ...]], policy: str
+) -> None:
+    """Its tokens are those of the answer itself, so that each of them may be drawn."""
+    prompt, sampling = ids[0], replace(GREEDY, max_tokens=120, grammar=JSON)
+    (whole,) = answer(core, [prompt], sampling, ["none"])
+    text, last = run(core, prompt, replace(sampling, stop_token_ids=tuple(set(whole))), policy)
+    assert (last.finish_reason, fits(text)) == ("stop", True)
+
+
+@pytest.mark.parametrize("top_k", [-1, 40])
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_a_stop_token_ends_an_answer_where_its_grammar_may_end(
+    core: EngineCore, ids: list[tuple[int, ...]], policy: str, top_k: int
+) -> None:
+    """A special token that is drawn wherever it may be."""
+    lines = LLMatcher.grammar_from_regex("[a-z ]{9}[a-z ]*")
+    sampling = SamplingParams(60, 0.0, grammar=lines, logit_bias=((3, 100.0),), stop_token_ids=(3,), top_k=top_k)
+    text, last = run(core, ids[0], sampling, policy)
+    assert last.finish_reason == "stop"
+    assert last.token_ids[-1] == 3
+    assert re.fullmatch("[a-z ]{9,}", text)
+
+
+def test_a_stop_token_that_may_follow_needs_no_mask(core: EngineCore, begin: Begin) -> None:
+    sampling = SamplingParams(grammar=LLMatcher.grammar_from_regex("[a-z]{3}[a-z]*"), stop_token_ids=(3,))
+    processor = LogitsProcessor(sampling, (), core.info.eos_token_ids, begin(sampling.grammar or ""))
+    word = core.tokenizer.encode("abcd", add_special_tokens=False)
+    assert processor.mask_after_draw
+    assert (processor.allows(3, []), processor.allows(3, word), processor.allows(word[0], [])) == (False, True, True)
 
 
 def schema_of(schema: object) -> str:
