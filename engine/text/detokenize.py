@@ -31,6 +31,13 @@ class Detokenizer:
         self._stream = DecodeStream(ids=before, skip_special_tokens=self._skip)
         self._unfinished: list[int] = []
         self._stops = StopStrings(stops, include=include_stop)
+        # Special tokens that stop strings contain: their names count, although the text lacks them.
+        self._named: dict[int, str] = {}
+        for stop in stops if skip_special_tokens else ():
+            encoded = backend.encode(stop, add_special_tokens=False)
+            for token, name in zip(encoded.ids, encoded.tokens, strict=True):
+                if name in stop and not backend.decode([token]):
+                    self._named[token] = name
 
     @property
     def stopped(self) -> bool:
@@ -56,7 +63,10 @@ class Detokenizer:
         else:
             self._unfinished.clear()
         new = before + (text or "")
-        return self._stops.push(new, may_stop=may_stop) if new else ""
+        shown = self._stops.push(new, may_stop=may_stop) if new else ""
+        if token in self._named:
+            shown += self._stops.push(self._named[token], may_stop=may_stop, shown=False)
+        return shown
 
     def finish(self) -> str:
         """Return the rest of the text. Bytes of incomplete characters become U+FFFD."""

@@ -4,6 +4,7 @@ The results do not depend on where the text is cut.
 """
 
 from collections.abc import Sequence
+from itertools import compress
 
 
 class StopStrings:
@@ -14,6 +15,7 @@ class StopStrings:
         self._stops = stops
         self._include = include
         self._held = ""
+        self._shown = b""  # which characters of `_held` are shown, one byte each
         self._returned = ""  # end of the text returned with `may_stop` false, where a stop string may begin
         self.found: str | None = None  # the stop string that has ended the text
 
@@ -21,15 +23,19 @@ class StopStrings:
     def stopped(self) -> bool:
         return self.found is not None
 
-    def push(self, text: str, *, may_stop: bool = True) -> str:
-        """Add text. Returns the text that cannot be part of a stop string; "" after a stop string."""
+    def push(self, text: str, *, may_stop: bool = True, shown: bool = True) -> str:
+        """Add text. Returns the text that cannot be part of a stop string; "" after a stop string.
+
+        Text that is not `shown`, such as a special token's, may be part of a stop string, but is not returned.
+        """
         if not self._stops or self.stopped:
-            return "" if self.stopped else text
+            return text if shown and not self.stopped else ""
+        self._shown += bytes([shown]) * len(text)
         if not may_stop:
-            freed = self.flush() + text
+            freed, self._held = self._held + text, ""
             longest = max(map(len, self._stops)) - 1
             self._returned = (self._returned + freed)[-longest:] if longest else ""
-            return freed
+            return self._release(freed)
         offset = len(self._returned)
         pending = self._returned + self._held + text
         # Stop strings within `_returned` do not count.
@@ -42,18 +48,24 @@ class StopStrings:
             end, start = min(stops)
             self.found = pending[start:end]
             self._held = ""
-            return pending[offset : end if self._include else start]
+            before = self._release(pending[offset:start])
+            return before + pending[max(start, offset) : end] if self._include else before
         keep = _overlap(pending, self._stops)
         if keep > len(pending) - offset:  # the stop string would begin in `_returned`
             self._held = pending[offset:]
             return ""
         self._returned, self._held = "", pending[len(pending) - keep :]
-        return pending[offset : len(pending) - keep]
+        return self._release(pending[offset : len(pending) - keep])
 
     def flush(self) -> str:
         """Return the text held back at the end."""
         held, self._held = self._held, ""
-        return held
+        return self._release(held)
+
+    def _release(self, text: str) -> str:
+        """Return what is shown of the first text held back."""
+        shown, self._shown = self._shown[: len(text)], self._shown[len(text) :]
+        return "".join(compress(text, shown))
 
 
 class MarkerSplitter:

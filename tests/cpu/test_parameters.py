@@ -215,6 +215,25 @@ def test_special_tokens_are_included_on_request(core: EngineCore, ids: list[tupl
     assert "".join(event.text for event in shown) == 3 * name
 
 
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+@pytest.mark.parametrize("skip", [True, False])
+def test_a_special_token_may_be_part_of_a_stop_string(
+    core: EngineCore, ids: list[tuple[int, ...]], policy: str, skip: bool
+) -> None:
+    """The model says the end token, which is ignored, again and again."""
+    end = core.info.eos_token_ids[0]
+    name = core.tokenizer.backend.id_to_token(end)
+    sampling = replace(GREEDY, max_tokens=8, ignore_eos=True, logit_bias=((end, 100.0),), skip_special_tokens=skip)
+    for stop, count in ((name, 1), (2 * name, 2), (name + "x", 8)):
+        for include in (False, True):
+            events = run(core, ids[0], replace(sampling, stop=("?", stop), include_stop=include), policy)
+            text = "".join(event.text for event in events)
+            assert events[-1].completion_tokens == count
+            assert events[-1].stop_string == (stop if count < 8 else None)
+            unended = "" if skip else 8 * name
+            assert text == (stop * include if count < 8 else unended)
+
+
 # -- log-probabilities -------------------------------------------------------------------------------------------------
 
 

@@ -109,6 +109,28 @@ def test_a_stop_string_counts_only_if_it_ends_after_the_minimum(
         assert so_far == text[: found[0] if include else max(found[1], free)]
 
 
+@examples(500)
+@given(st.lists(st.tuples(TEXTS, st.booleans()), max_size=6), STOPS, st.integers(0, 6), st.booleans())
+def test_text_that_is_not_shown_may_be_part_of_a_stop_string(
+    parts: list[tuple[str, bool]], stops: tuple[str, ...], from_: int, include: bool
+) -> None:
+    """What is shown is the text without it, up to where the whole text would end."""
+    watch, all_shown = StopStrings(stops, include=include), StopStrings(stops)
+    so_far, whole = "", ""
+    for i, (part, shown) in enumerate(parts):
+        so_far += watch.push(part, may_stop=i >= from_, shown=shown)
+        whole += all_shown.push(part, may_stop=i >= from_)
+    so_far, whole = so_far + watch.flush(), whole + all_shown.flush()
+    visible = [shown for part, shown in parts for _ in part]
+    expected = "".join(letter for letter, shown in zip(whole, visible, strict=False) if shown)
+    assert watch.found == all_shown.found
+    if include and watch.found is not None:
+        assert so_far.startswith(expected)
+        assert (expected + watch.found).endswith(so_far[len(expected) :])
+    else:
+        assert so_far == expected
+
+
 def test_nothing_is_shown_after_a_stop() -> None:
     watch = StopStrings(("b",))
     assert [watch.push(part) for part in ("a", "bc", "d")] == ["a", "", ""]
