@@ -4,8 +4,32 @@ const ADDRESS = /[*_`~]*\]\([^)\n]*\)/y; // of a link, after its text
 const TAGS = "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre strong table tbody td th thead tr ul";
 
 const WEB = /^(?:https?|mailto):/i; // addresses that links may have; other links are text
-// TeX, which is shown as it is written. Single dollars are pandoc's: within a line, close to the formula, and not before a digit.
-const FORMULA = /^(?:\\\([^]{1,1000}?\\\)|\\\[[^]{1,1000}?\\\]|\$\$[^]{1,1000}?\$\$|\$(?![\s$])[^$\n]{0,999}[^$\s]\$(?!\d))/;
+// Formulas are shown as they are written: for Markdown, each is a word of HIDDEN. One that is not complete reaches to the end.
+// Single dollars are pandoc's: within a line, close to the formula, and not before a digit.
+const HIDDEN = "\uE000", FENCE = /\n[ \t>]*(?:```|~~~)/.source, INDENT = /^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*/.source;
+const ANYTHING = `(?!${FENCE})[^]`, PARAGRAPH = `(?!\\n[ \\t>]*\\n|${FENCE})[^]`;
+const tex = (open, inside, close) => `${open.source}(?:${inside}){0,2000}?(?:${close.source}|(?![^]))`;
+const FORMULAS = new RegExp([
+  INDENT + /(?<fence>`{3,}(?!.*`)|~{3,})[^]*?(?:\n[ \t>]*\k<fence>[`~]*[ \t]*$|(?![^]))/.source, // code has no formulas
+  /(?<!`)(?<ticks>`+)(?!`).*?[^`\n]\k<ticks>(?!`)/.source,
+  /https?:\/\/[^\s<>]+|\]\([^()\n]*\)|\\[\\$`]/.source, // nor have addresses and escaped characters
+  `(?<formula>${[
+    tex(/\\\[(?=[ \t]*\n)/, ANYTHING, /\\\]/), tex(/\$\$(?=[ \t]*\n)/, ANYTHING, /\$\$/), // a bracket that has a line of its own
+    tex(/\\begin\{(?<name>[a-z]+\*?)\}/, ANYTHING, /\\end\{\k<name>\}/),
+    tex(/\\\[/, PARAGRAPH, /\\\]/), tex(/\$\$/, PARAGRAPH, /\$\$/), tex(/\\\(/, PARAGRAPH, /\\\)/),
+    /\$(?![\s$])(?:\\.|[^$\n\\])+(?<!\s)\$(?!\d)/.source,
+  ].join("|")})`,
+].join("|"), "gm");
+
+// Returns a text of the same length. The marks of a quotation stay.
+function hideFormulas(source) {
+  return source.replace(FORMULAS, (found, ...more) => {
+    const { formula } = more.at(-1), at = more.at(-3);
+    if (!formula) return found;
+    const quoted = found.includes("\n") && /^[\s*+-]*>/.test(source.slice(source.lastIndexOf("\n", at) + 1, at));
+    return quoted ? found.replace(/\n[ \t]*>[> \t]*|[^]/g, (part) => (part.length > 1 ? part : HIDDEN)) : HIDDEN.repeat(found.length);
+  });
+}
 
 const escaped = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
@@ -22,12 +46,6 @@ marked.use({
     image: ({ href, text, raw }) => (WEB.test(href) ? `<a href="${escaped(href)}">${escaped(text || href)}</a>` : escaped(raw)),
     checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
   },
-  extensions: [{
-    name: "formula", level: "inline",
-    start: (source) => source.search(/\\[([]|\$/),
-    tokenizer: (source) => { const raw = FORMULA.exec(source)?.[0]; return raw && { type: "formula", raw }; },
-    renderer: ({ raw }) => escaped(raw),
-  }],
 });
 
 function rendered(block) {
@@ -71,7 +89,7 @@ class Section {
   render() {
     const lexer = new marked.Lexer();
     Object.assign(lexer.tokens.links, this.links);
-    const blocks = lexer.lex(this.source.slice(this.from)), known = JSON.stringify(blocks.links);
+    const blocks = lexer.lex(hideFormulas(this.source.slice(this.from))), known = JSON.stringify(blocks.links);
     if (this.from && known !== this.known) return this.renderAgain();
     this.known = known;
     const last = blocks.findLastIndex(({ type }) => type !== "space");
@@ -114,28 +132,30 @@ class Section {
     return token;
   }
 
-  // Gives each token an element of its own. Markup has none: every rendered word is looked up in the source, from left to right.
+  // Gives each token an element of its own. Markup has none: every rendered word is looked up in the source, from left to right. Formulas are shown again.
   coloured(fragment, raw, from) {
     const walker = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT), nodes = [];
     while (walker.nextNode()) nodes.push(walker.currentNode);
     let at = 0, token = this.tokenAt(from, this.first);
     for (const node of nodes.filter(({ data }) => data.trim())) {
       const spans = [];
-      const put = (text) => {
+      const put = (text, formula) => {
         token = this.tokenAt(from + at, token);
-        if (spans.at(-1)?.token === token) spans.at(-1).firstChild.appendData(text);
-        else spans.push(Object.assign(make("span", this.tokens[token].className, text), { token }));
+        const { className } = this.tokens[token], latest = spans.at(-1);
+        if (latest?.token === token && latest.formula === formula) latest.firstChild.appendData(text);
+        else spans.push(Object.assign(make("span", formula ? className + " formula" : className, text), { token, formula }));
       };
-      for (const [word] of node.data.matchAll(/\s+|\S+/g)) {
+      for (const [word] of node.data.matchAll(/\s+|\uE000+|[^\s\uE000]+/g)) {
+        const formula = word[0] === HIDDEN;
         ADDRESS.lastIndex = at;
         at += ADDRESS.exec(raw)?.[0].length ?? 0;
         const found = word.trim() || raw.startsWith(word, at) ? raw.indexOf(word, at) : -1;
-        if (found < 0 || found > at + REACH) { put(word); continue; } // an entity, for example
+        if (found < 0 || (found > at + REACH && !formula)) { put(word, false); continue; } // an entity, for example
         at = found;
         for (let rest = word; rest;) {
           token = this.tokenAt(from + at, token);
           const end = this.tokens[token + 1]?.from ?? Infinity, piece = rest.slice(0, end - from - at);
-          put(piece);
+          put(formula ? this.source.substr(from + at, piece.length) : piece, formula);
           at += piece.length;
           rest = rest.slice(piece.length);
         }

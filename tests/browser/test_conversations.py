@@ -151,6 +151,47 @@ def test_rendered_text_has_the_colours_of_its_tokens(visitor: Visitor) -> None:
     ]
 
 
+# Formulas that Markdown would take for lists, headings, quotations, tables, emphasis, links or escapes.
+FORMULAS = (
+    r"\(a_1 * b\)",
+    r"\[x \, y*z*\]",
+    r"$$c \\ d_1*e*$$",
+    "$e_1 * f * g$",
+    "$|x|_1$",
+    r"\(a|b\)",
+    r"$\$5_1*2*$",
+    "$[a](b)$",
+    "$$\nx\n=\ny\n---\n- b\n> 0\n+ 1\n$$",
+    "\\[\n\\begin{aligned}\n  a_1 &= b \\\\\n  c*d* &= `e`\n\\end{aligned}\n\\]",
+    "\\begin{align*}\n  a_1 &= b \\\\\n- c*d* &= e\n\\end{align*}",
+    "\\[\n\n    a_1*b*\n\n1. c\n\n\\]",
+)
+TABLED = tuple(f"| a | b |\n|---|---|\n| {formula} | b |" for formula in FORMULAS if "\n" not in formula)
+AROUND = ("{}", "Text {} and *more*.", "Text\n{}\nand *more*.", "- one\n- {}\n- *three*", "**bold {} text**")
+
+
+def test_formulas_are_shown_as_written_wherever_they_stand(visitor: Visitor) -> None:
+    for text in (*(around.format(formula) for formula in FORMULAS for around in AROUND), *TABLED):
+        visitor.page.evaluate(
+            "(text) => { const box = make('div'), written = new Writer(box); written.write(text, 'own');"
+            " written.flush(); log.replaceChildren(box); }",
+            text,
+        )
+        formula = next(each for each in FORMULAS if each in text)
+        assert "".join(visitor["#log .formula"].all_text_contents()) == formula, text
+        assert visitor["#log em"].count() == text.count("*more*") + text.count("*three*")
+        assert visitor["#log strong"].count() == text.startswith("**")
+
+
+def test_code_and_addresses_have_no_formulas(visitor: Visitor) -> None:
+    """Dollars in them do not pair with others."""
+    visitor.script(*tokens("`$a` *b* `$c`\n\n```sh\necho $$ \\[\n```\n\n*d* <https://e.example/$f> *g* $h\n"))
+    visitor.ask("Hi")
+    expect(visitor.last_text.locator("em")).to_have_text(["b", "d", "g"])
+    expect(visitor.last_text.locator("code")).to_have_text(["$a", "$c", "echo $$ \\[\n"])
+    expect(visitor.last_text.locator("a")).to_have_attribute("href", "https://e.example/$f")
+
+
 def test_rendering_step_by_step_or_at_once_is_the_same(visitor: Visitor) -> None:
     rendered = visitor.page.evaluate(
         """(texts) => texts.map((text) => {
@@ -169,6 +210,8 @@ def test_rendering_step_by_step_or_at_once_is_the_same(visitor: Visitor) -> None
             *REFERENCES,
             "1. a\n\n   b\n\n2. c\n",
             "~~~\n```\n\n~~~\n\n    indented\n\ntext\n====\n\n***\n",
+            *(around.format(formula) for formula in FORMULAS for around in AROUND),
+            "> quoted $$\n> a_1*b*c\n> $$\n> end *x*\n\n# `$x_1*y*$\n\nopen $$ a_1*b*\n\nopen \\[ *c*",
         ],
     )
     for one, seven, whole in rendered:
