@@ -20,6 +20,10 @@ function button(label, className, call) {
   return element;
 }
 
+// A touch screen's keyboard has no Shift+Enter: its Enter breaks the line, and a button sends.
+const touch = () => matchMedia("(pointer: coarse)").matches;
+const sends = (event) => event.key === "Enter" && !event.isComposing && (event.ctrlKey || event.metaKey || !(event.shiftKey || touch()));
+
 const sentence = (text) => (/[.!?]$/.test(text) ? text : text + ".");
 
 // Copies a text, and says so on the button for a moment. Without HTTPS, only the old command works.

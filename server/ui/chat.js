@@ -113,7 +113,7 @@ function finishAnswer(box, answer) {
 }
 
 // Focuses the text box, except on touch screens, where a keyboard would cover the page.
-const focusInput = () => { if (!matchMedia("(pointer: coarse)").matches) $("text").focus({ preventScroll: true }); };
+const focusInput = () => { if (!touch()) $("text").focus({ preventScroll: true }); };
 
 function message(kind, label, text = "") {
   $("welcome").hidden = true;
@@ -226,7 +226,7 @@ function edit(box, at) {
   area.dir = "auto";
   area.setAttribute("aria-label", "Edited message");
   area.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); submit(); }
+    if (sends(event)) { event.preventDefault(); submit(); }
     if (event.key === "Escape") { event.stopPropagation(); close(); }
   });
   row.append(button("Ask again", "ask-again", submit), button("Cancel", "", close));

@@ -25,8 +25,7 @@ function paintFigures() {
   setText($("context"), round ? round.context + round.tokens.length : "–");
   setText($("context-label"), `context${card && card.max_model_len ? ` of ${card.max_model_len}` : ""}, tokens`);
   setText($("predicted"), number(round && round.predicted_tpt));
-  setText($("summary-link"), answer.marks.length > 1
-    ? `${number(answer.rate, 0)} tokens/s${answer.drafted ? ", " + percent(answer.accepted, answer.drafted) + " accepted" : ""}` : "Figures");
+  setText($("summary-link"), answer.marks.length > 1 ? `${number(answer.rate, 0)} tokens/s` : "Figures");
 }
 
 // A plan has one digit per sublayer and one for the head. 0: skipped. 1: the model's own weights. 2: a copy in fewer bits.

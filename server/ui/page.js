@@ -27,14 +27,14 @@ const follow = () => { if (following) log.scrollTop = log.scrollHeight; };
 
 $("form").addEventListener("submit", (event) => { event.preventDefault(); ask(); });
 $("text").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); ask(); }
+  if (sends(event)) { event.preventDefault(); ask(); }
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && running && !event.isComposing && !$("chats").matches(":popover-open")) running.abort();
 });
 $("form").addEventListener("input", () => { saveSettings(); paintSnippet(); });
 for (const example of document.querySelectorAll(".examples button")) {
-  example.addEventListener("click", () => { $("text").value = example.textContent; ask(); });
+  example.addEventListener("click", () => { $("text").value = example.dataset.question ?? example.textContent; ask(); });
 }
 $("stop").addEventListener("click", () => running && running.abort());
 $("again").addEventListener("click", compare);
@@ -60,5 +60,6 @@ loadSettings();
 loadChats();
 openChat(remembered() ?? newChat());
 $("text").value = stored("sessionStorage", (storage) => storage.getItem(UNSENT)) ?? "";
+if (touch()) $("keys").textContent = "Enter: new line. Send: the button.";
 watchHealth();
 focusInput();

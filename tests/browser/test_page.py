@@ -300,9 +300,11 @@ def test_clearing_a_running_chat_leaves_nothing_behind(server: Process, visitor:
     assert visitor[".message"].count() == 2
 
 
-def test_an_example_is_a_question(visitor: Visitor) -> None:
-    example = visitor[".examples button"].last
-    question = example.text_content()
+@pytest.mark.parametrize("edits", [False, True])
+def test_an_example_is_a_question(visitor: Visitor, edits: bool) -> None:
+    """One asks to edit a text, of which look-up copies most."""
+    example = visitor[".examples button[data-question]" if edits else ".examples button:not([data-question])"].last
+    question = example.get_attribute("data-question") if edits else example.text_content()
     stream = visitor.set(limit="10").streamed(example.click)
     assert stream.request["messages"] == [{"role": "user", "content": question}]
     expect(visitor["#welcome"]).to_be_hidden()
@@ -590,6 +592,48 @@ def test_targets_are_large_enough(server: Process, visit: Visit, touch: bool) ->
     )
     assert not touch or min(sizes) >= 16
     assert visitor.overflow() <= 0
+
+
+@pytest.mark.parametrize("width", [320, 360, 1024])
+def test_the_header_of_a_touch_screen_is_one_row(server: Process, visit: Visit, width: int) -> None:
+    """What is in it fits. A server that is gone gets a row for its message."""
+    visitor = visit(server.url, viewport={"width": width, "height": 740}, has_touch=True, is_mobile=True).ready()
+    visitor.script(*[("word ", True)] * 30)
+    for _ in range(2):
+        assert visitor["header"].evaluate("(header) => header.clientHeight") < 60
+        right = visitor["header > :is(button, h1, a, #state)"].evaluate_all(
+            "(all) => Math.max(...all.map((e) => e.getBoundingClientRect().right))"
+        )
+        assert right <= width
+        visitor["#text"].fill("Hi")
+        visitor["#send"].click()
+        expect(visitor[".facts"]).not_to_have_count(0)
+    visitor.excused = ("status of 503",)
+    visitor.page.route("**/health", lambda route: route.fulfill(status=503))
+    visitor.page.evaluate("checkHealth()")
+    expect(visitor["#state.down"]).to_be_in_viewport()
+    assert visitor.overflow() <= 0
+
+
+def test_enter_breaks_the_line_on_a_touch_screen(server: Process, visit: Visit) -> None:
+    """In a question and in its correction. The button sends, and so does Ctrl+Enter of an attached keyboard."""
+    visitor = visit(server.url, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True).ready()
+    visitor.script(("Yes.", True))
+    visitor.type("One")
+    visitor.page.keyboard.type("Two")
+    expect(visitor["#text"]).to_have_value("One\nTwo")
+    expect(visitor[".message"]).to_have_count(0)
+    visitor["#send"].click()
+    expect(visitor[".message.user .text"]).to_have_text("One\nTwo")
+    expect(visitor[".facts"]).to_have_count(1)
+    visitor[".edit"].click()
+    visitor.page.keyboard.press("Control+A")
+    visitor.page.keyboard.type("Three")
+    visitor.page.keyboard.press("Enter")
+    expect(visitor[".editor textarea"]).to_have_value("Three\n")
+    visitor.page.keyboard.press("Control+Enter")
+    expect(visitor[".message.user .text"]).to_have_text("Three")
+    expect(visitor["#keys"]).to_contain_text("Enter: new line.")
 
 
 def test_a_phone_can_switch_between_figures_and_chat(server: Process, visit: Visit) -> None:
