@@ -47,6 +47,7 @@ function paintChats() {
   const sorted = [...chats.values()].sort((a, b) => b.updated - a.updated);
   $("chat-list").replaceChildren(...sorted.map(chatLine));
   $("no-chats").hidden = sorted.length > 0;
+  $("export").disabled = !sorted.length;
 }
 
 function chatLine(one) {
@@ -103,6 +104,21 @@ function remove(one) {
   if (one === chat) return startChat();
   paintChats();
   ($("chat-list").querySelector("button") ?? $("clear")).focus();
+}
+
+function exportChats() {
+  const link = make("a"), url = URL.createObjectURL(new Blob([exported()], { type: "application/json" }));
+  Object.assign(link, { href: url, download: `knapserve-${new Date().toISOString().slice(0, 10)}.json` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60000); // the download may begin later
+}
+
+async function importFile() {
+  const [file] = $("file").files;
+  if (!file) return;
+  $("imported").textContent = await file.text().then((text) => importChats(file.name, text), () => `${file.name} cannot be read.`);
+  $("file").value = ""; // the same file can be chosen again
+  paintChats();
 }
 
 // Another tab has changed or deleted a conversation.

@@ -51,6 +51,9 @@ log.addEventListener("scroll", () => {
 const startScrollingUp = () => { leaving = log.scrollTop > 0; following &&= !leaving; };
 log.addEventListener("wheel", (event) => { if (event.deltaY < 0 && !event.ctrlKey) startScrollingUp(); }, { passive: true });
 log.addEventListener("keydown", (event) => { if (["ArrowUp", "PageUp", "Home"].includes(event.key)) startScrollingUp(); });
+$("export").addEventListener("click", exportChats);
+$("import").addEventListener("click", () => $("file").click());
+$("file").addEventListener("change", importFile);
 addEventListener("storage", followOtherTabs);
 addEventListener("pagehide", keepUnfinished);
 addEventListener("resize", () => repaint());

@@ -62,6 +62,30 @@ function forgetChat(chat) {
   stored("localStorage", (storage) => storage.removeItem(CHATS + chat.id));
 }
 
+const FORMAT = "knapserve-conversations";
+
+const exported = () => JSON.stringify({
+  format: FORMAT, conversations: [...chats.values()].map(({ title, updated, messages }) => ({ title, updated, messages })),
+});
+
+// Adds the conversations of a file that are not here yet, and changes none. Returns a report.
+function importChats(name, text) {
+  let file = null;
+  try { file = JSON.parse(text); } catch { return `${name} is damaged, or no JSON file. Nothing was imported.`; }
+  if (file?.format !== FORMAT || !Array.isArray(file.conversations)) return `${name} is no export of conversations. Nothing was imported.`;
+  const key = ({ messages }) => JSON.stringify(messages), here = new Set([...chats.values()].map(key));
+  const readable = file.conversations.filter(isChat), added = readable.filter((one) => !here.has(key(one)) && here.add(key(one)));
+  let kept = true;
+  for (const { title, updated, messages } of added) {
+    const chat = { ...newChat(), title: title || titleOf(messages) || "Untitled", updated: Math.min(Number(updated) || 0, Date.now()), messages };
+    chats.set(chat.id, chat);
+    kept = writeChat(chat, messages) && kept;
+  }
+  const unread = file.conversations.length - readable.length, known = readable.length - added.length;
+  return [`${added.length} imported`, known && `${known} already here`, unread && `${unread} damaged`].filter(Boolean).join(", ")
+    + (kept ? "." : ". This browser's storage is full or blocked: not all of them outlast this page.");
+}
+
 const remember = (chat) => stored("sessionStorage", (storage) => storage.setItem(OPEN, chat.id)); // a reload opens it again
 const remembered = () => chats.get(stored("sessionStorage", (storage) => storage.getItem(OPEN)));
 
