@@ -3,9 +3,10 @@ const WINDOW = { rounds: 8, seconds: 0.1 }; // minimum that a point of the curve
 
 // The rounds of one answer and its figures.
 class Answer {
-  constructor(drafting, again = false) {
-    Object.assign(this, { drafting, again, text: "", marks: [], stretches: [], round: null, alone: 0, figures: null, ending: null });
-    Object.assign(this, { tokens: 0, drafted: 0, accepted: 0, points: [], start: 0 });
+  // `before`: the text that is continued.
+  constructor(drafting, again = false, before = "") {
+    Object.assign(this, { drafting, again, before, text: before, marks: [], stretches: [], round: null, alone: 0, figures: null, ending: null });
+    Object.assign(this, { tokens: 0, drafted: 0, accepted: 0, copied: 0, acceptedCopies: 0, points: [], start: 0 });
   }
 
   add(round, now) {
@@ -45,6 +46,7 @@ class Answer {
   }
   get rate() { return this.seconds > 0 ? this.timed / this.seconds : NaN; }
   get complete() { return this.ending !== "stopped" && this.ending !== "error"; }
+  get begun() { return this.text !== this.before || !!this.thought; }
   // Whether a conversation keeps the answer. One that is complete may be empty.
-  get counts() { return this.complete || !!this.text || this.thought; }
+  get counts() { return this.complete || this.begun; }
 }

@@ -53,13 +53,15 @@ async function generate(history, drafting, seed, answer) {
   if (!answer.ending) throw new Error("The answer ended unexpectedly.");
 }
 
-// Streams one answer into the log. Returns it and its box. After an error its text may be empty.
-async function respond(history, drafting, seed, messages = null) {
-  const again = !messages, answer = new Answer(drafting, again), mine = chat;
+// Streams one answer into the log, after the tokens that it continues. Returns it and its box. After an error its text may be empty.
+async function respond(history, drafting, seed, messages = null, begin = []) {
+  const again = !messages, mine = chat, { role, content } = history.at(-1);
+  const answer = new Answer(drafting, again, role === "assistant" ? content : "");
   const box = message("assistant running", "Answer");
   writer = new Writer(box.appendChild(make("div", "text")));
+  for (const [text, className] of begin) writer.write(text, className);
   answer.written = writer.tokens;
-  unfinished = again ? null : { mine, answer, messages, seed };
+  unfinished = again ? null : { mine, answer, messages, seed, history };
   $("announcement").textContent = "";
   paintSnippet();
   repaint();
@@ -88,7 +90,7 @@ function fail(box, error) {
 }
 
 function factsOf(answer) {
-  const facts = [answer.drafting ? "drafting" : "plain decoding"];
+  const facts = [...(answer.before ? ["continued"] : []), answer.drafting ? "drafting" : "plain decoding"];
   facts.push(`${answer.tokens} token${answer.tokens === 1 ? "" : "s"}`);
   if (answer.seconds > 0) facts.push(`${number(answer.rate)} per second`);
   if (answer.drafted) facts.push(`${answer.accepted} of ${answer.drafted} drafted tokens accepted`);
@@ -97,7 +99,7 @@ function factsOf(answer) {
   if (answer.ending === "stopped") facts.push("stopped");
   if (answer.ending === "error") facts.push("cut off by an error");
   if (answer.ending === "tool_calls") facts.push("the model calls a tool");
-  else if (answer.complete && !answer.text && !answer.thought) facts.push("the model ended its answer at once");
+  else if (answer.complete && !answer.begun) facts.push("the model ended its answer at once");
   if (answer.ending === "length") facts.push(answer.thought && !answer.text ? "cut off within the reasoning: allow more tokens" : "cut off at the maximum tokens");
   return facts;
 }
@@ -139,12 +141,16 @@ function addTools(box, ...buttons) {
   box.append(tools);
 }
 
-function addAnswerTools(box, { content, tokens }, at = null) {
+const CUT = ["length", "stopped", "error"]; // endings after which an answer can be continued
+
+function addAnswerTools(box, { content, tokens, ending }, at = null) {
   const text = content || tokens?.map(([text]) => text).join("") || ""; // an answer may consist of reasoning only
   const copier = button("Copy", "copy-text", () => copy(text, copier));
   const again = button("Retry", "retry", () => retry(at));
-  again.dataset.at = at;
-  addTools(box, copier, ...(at === null ? [] : [again]));
+  if (at === null) return addTools(box, copier);
+  box.dataset.at = at;
+  const more = content && CUT.includes(ending) ? [button("Continue", "resume", () => resume(at))] : [];
+  addTools(box, ...more, copier, again);
 }
 
 function updateButtons() {
@@ -152,8 +158,10 @@ function updateButtons() {
   $("stop").disabled = !running;
   $("again").disabled = !ready || !!running || !chat.last;
   for (const edit of log.querySelectorAll(".edit")) edit.disabled = !!running;
-  for (const retry of log.querySelectorAll(".retry")) retry.hidden = !!running || Number(retry.dataset.at) !== chat.messages.length - 1;
-  for (const sender of log.querySelectorAll(".retry, .ask-again")) sender.disabled = !ready || !!running;
+  for (const another of log.querySelectorAll(".retry, .resume")) {
+    another.hidden = !!running || Number(another.closest(".message").dataset.at) !== chat.messages.length - 1;
+  }
+  for (const sender of log.querySelectorAll(".retry, .resume, .ask-again")) sender.disabled = !ready || !!running;
 }
 
 // Whether a question can be sent now. Shows the first setting that is not valid.
@@ -179,12 +187,8 @@ async function send(text, at = chat.messages.length) {
   const history = withSystem(messages.map(spoken));
   const seed = chosenSeed() ?? Math.floor(Math.random() * 2 ** 31);
   const { answer, box } = await respond(history, drafting, seed, messages);
-  if (answer.counts) {
-    mine.messages = [...messages, finished(answer)];
-    mine.last = { history, seed, answer };
-    addAnswerTools(box, mine.messages.at(-1), at + 1);
-    keep(mine);
-  } else {
+  if (answer.counts) conclude(mine, messages, { history, seed, answer }, box);
+  else {
     asked.before(...replaced);
     asked.classList.add("lost");
     asked.querySelector(".tools").remove();
@@ -196,8 +200,33 @@ async function send(text, at = chat.messages.length) {
   repaint();
 }
 
+// Puts an answer into its conversation.
+function conclude(mine, messages, last, box) {
+  mine.messages = [...messages, finished(last.answer)];
+  mine.last = last;
+  addAnswerTools(box, mine.messages.at(-1), messages.length);
+  keep(mine);
+}
+
+// Continues an answer that was cut off. If nothing comes, it stays as it was.
+async function resume(at) {
+  if (!sendable()) return;
+  const mine = chat, messages = mine.messages.slice(0, at), said = mine.messages[at], replaced = cut(at), begin = unpack(said);
+  const history = withSystem([...messages, said].map(spoken)), seed = chosenSeed() ?? Math.floor(Math.random() * 2 ** 31);
+  const { answer, box } = await respond(history, $("draft").checked, seed, messages, begin);
+  if (answer.counts) conclude(mine, messages, { history, seed, answer, begin }, box);
+  else {
+    box.before(...replaced);
+    if (answer.ending === "error") box.querySelector(".text").remove(); else box.remove();
+  }
+  updateButtons();
+  repaint();
+}
+
 // An answer as a conversation keeps it.
-const finished = (answer) => ({ role: "assistant", content: answer.text, tokens: pack(answer.written), facts: factsOf(answer).join(" · ") });
+const finished = (answer) => ({
+  role: "assistant", content: answer.text, tokens: pack(answer.written), facts: factsOf(answer).join(" · "), ending: answer.ending,
+});
 
 // Takes a message and all that follows out of the log. Returns their elements.
 function cut(at) {
@@ -242,7 +271,7 @@ async function compare() {
   if (!last || !sendable()) return;
   const drafting = !last.answer.drafting;
   log.append(make("p", "note", `The same question, ${drafting ? "with drafting" : "with plain decoding"}`));
-  const before = last.answer, { answer, box } = await respond(last.history, drafting, last.seed);
+  const before = last.answer, { answer, box } = await respond(last.history, drafting, last.seed, null, last.begin);
   if (!answer.counts) return;
   addAnswerTools(box, finished(answer));
   last.answer = answer;

@@ -33,7 +33,7 @@ function restore(said, at) {
   for (const [text, className] of unpack(said)) written.write(text, className);
   written.flush();
   if (typeof said.facts === "string") box.append(make("p", "facts", said.facts));
-  addAnswerTools(box, { content: said.content, tokens: unpack(said) }, at);
+  addAnswerTools(box, { ...said, tokens: unpack(said) }, at);
 }
 
 function startChat() {
@@ -145,8 +145,8 @@ function followOtherTabs({ key }) {
 
 // A page that is left keeps the text in the input, and the answer that it was receiving, or else the question.
 function keepUnfinished() {
-  const { mine, answer, messages } = unfinished ?? {}, begun = answer?.text || answer?.thought;
-  const unsent = $("text").value || (answer && !begun ? messages.at(-1).content : "");
+  const { mine, answer, messages } = unfinished ?? {}, begun = answer?.begun;
+  const unsent = $("text").value || (answer && !begun && !answer.before ? messages.at(-1).content : "");
   stored("sessionStorage", (storage) => storage.setItem(UNSENT, unsent));
   if (!begun || mine.gone) return;
   answer.ending = "stopped";

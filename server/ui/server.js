@@ -79,6 +79,7 @@ function wrongSetting() {
 // The parameters of a request for these messages, without what only this page needs. The settings are valid.
 function parameters(messages, drafting, seed) {
   const body = { messages, seed };
+  if (messages.at(-1).role === "assistant") body.continue_final_message = true;
   const fields = [["temperature", "temperature"], ["top_p", "top_p"], ["max_tokens", "limit"]];
   for (const [name, id] of fields) if ($(id).value !== "") body[name] = Number($(id).value);
   return { ...body, ...JSON.parse($("others").value || "{}"), ...(drafting ? {} : { draft_policy: "none" }) };

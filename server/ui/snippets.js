@@ -50,7 +50,8 @@ function requestOnScreen() {
   while (messages.at(-1)?.role === "assistant") messages.pop();
   const what = typed ? "The request that Send makes" : messages.length ? "The request of the last answer" : "An example";
   if (!messages.length) messages.push({ role: "user", content: EXAMPLE });
-  const seed = (typed ? null : current ?? chat.last)?.seed ?? chosenSeed();
+  const made = typed ? null : current ?? chat.last, seed = made?.seed ?? chosenSeed();
+  if (made?.answer.before) messages.push(made.history.at(-1));
   const body = { model: card?.id, ...parameters(withSystem(messages), $("draft").checked, seed) };
   delete body.stream; // the programs read whole answers
   delete body.stream_options;

@@ -515,6 +515,165 @@ def test_a_cut_off_answer_is_marked_for_good(visitor: Visitor) -> None:
         visitor.page.reload()
 
 
+@pytest.mark.parametrize("cut", ["length", "Stop"])
+def test_a_cut_answer_is_continued_in_its_place(visitor: Visitor, cut: str) -> None:
+    """The whole text is one answer, on the screen, in the storage and in the next request."""
+    if cut == "length":
+        first = visitor.set(**LONG | {"limit": "10"}).ask("One").text
+    else:
+        visitor.set(**LONG).type("One")
+        visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+        visitor["#stop"].click()
+        expect(visitor[".facts"]).to_contain_text("stopped")
+        first = visitor.page.evaluate("chat.messages[1].content")
+    visitor.set(limit="12", others="")
+    with visitor.page.expect_response("**/v1/chat/completions") as response:
+        visitor.page.get_by_role("button", name="Continue").click()
+    request = response.value.request.post_data_json
+    assert request["continue_final_message"] is True
+    assert request["messages"] == [{"role": "user", "content": "One"}, {"role": "assistant", "content": first}]
+    expect(visitor[".facts"]).to_contain_text("continued")
+    expect(visitor[".message"]).to_have_count(2)
+    whole = visitor.page.evaluate("chat.messages[1].content")
+    assert whole.startswith(first)
+    assert len(whole) > len(first)
+    shown = bare(visitor.last_text)
+    visitor.page.reload()
+    visitor.ready()
+    assert bare(visitor.last_text) == shown
+    again = visitor.ask("Two").request
+    assert [message["content"] for message in again["messages"]] == ["One", whole, "Two"]
+    assert "continue_final_message" not in again
+
+
+@pytest.mark.parametrize("how", ["refused", "stopped"])
+def test_a_continuation_without_text_leaves_the_answer(visitor: Visitor, how: str) -> None:
+    visitor.excused = ("status of 500",)
+    visitor.script(("Half", True), (" an", False), ending="length")
+    visitor.ask("Hi")
+    before = visitor["#log"].inner_text()
+    visitor.page.unroute_all()
+    if how == "refused":
+        visitor.page.route("**/v1/chat/completions", lambda route: route.fulfill(status=500))
+        visitor[".resume"].click()
+        expect(visitor.page.get_by_role("alert")).to_be_visible()
+    else:
+        visitor.page.route("**/v1/chat/completions", lambda route: None)  # no reply
+        visitor[".resume"].click()
+        expect(visitor[".resume"]).to_have_count(0)
+        visitor["#stop"].click()
+    expect(visitor[".resume"]).to_be_enabled()
+    assert visitor["#log"].inner_text().startswith(before)
+    expect(visitor["#text"]).to_have_value("")
+    visitor.page.reload()
+    visitor.ready()
+    assert visitor["#log"].inner_text() == before
+
+
+def test_a_complete_answer_is_not_continued(visitor: Visitor) -> None:
+    """Nor one that consists of reasoning only: it is no part of the next request."""
+    visitor.script(("Yes.", True))
+    visitor.ask("Hi")
+    expect(visitor[".resume"]).to_have_count(0)
+    visitor.script(("", True), ending="length")
+    visitor.ask("Hi")
+    expect(visitor[".resume"]).to_have_count(0)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def imported(visitor: Visitor, text: str | bytes) -> str:
+    """Import a file. Returns the report."""
+    data = text.encode() if isinstance(text, str) else text
+    visitor["#imported"].evaluate("(report) => { report.textContent = ''; }")
+    visitor["#file"].set_input_files({"name": "chats.json", "mimeType": "application/json", "buffer": data})
+    expect(visitor["#imported"]).not_to_be_empty()
+    return visitor["#imported"].text_content() or ""
+
+
+def export(visitor: Visitor) -> str:
+    with visitor.page.expect_download() as download:
+        visitor.page.get_by_role("button", name="Export").click()
+    assert re.fullmatch(r"knapserve-\d{4}-\d\d-\d\d\.json", download.value.suggested_filename)
+    return Path(download.value.path()).read_text("utf-8")
+
+
+def test_conversations_are_exported_and_imported(server: Process, visit: Visit, visitor: Visitor) -> None:
+    """Another browser shows what this one showed. A second import adds nothing."""
+    expect(visitor["#export"]).to_be_disabled()
+    visitor.script(*tokens(MARKDOWN), source="lookup", drafted=1, accepted=1)
+    for question in ("First é 🐉", "Second"):
+        visitor["#clear"].click()
+        visitor.ask(question)
+    shown, file = visitor["#log"].inner_html(), export(visitor)
+    other = visit(server.url).ready()
+    assert imported(other, "\ufeff" + file) == "2 imported."
+    assert titles(other) == ["Second", "First é 🐉"]
+    other["#chat-list .title"].first.click()
+    assert other["#log"].inner_html() == shown
+    assert imported(other, file) == "0 imported, 2 already here."
+    other.page.reload()
+    assert titles(other) == ["Second", "First é 🐉"]
+
+
+def test_an_import_overwrites_nothing(visitor: Visitor) -> None:
+    """A conversation that went on since it was exported stays, beside the older one."""
+    visitor.script(("Yes.", True))
+    visitor.ask("First")
+    file = export(visitor)
+    visitor.ask("More")
+    assert imported(visitor, file) == "1 imported."
+    assert titles(visitor) == ["First", "First"]
+    expect(visitor[".message.user .text"]).to_have_text(["First", "More"])
+    visitor.page.reload()
+    visitor.ready()
+    expect(visitor[".message.user .text"]).to_have_text(["First", "More"])
+    visitor["#chat-list .title"].last.click()
+    expect(visitor[".message.user .text"]).to_have_text("First")
+
+
+_GOOD = {"title": "Good", "updated": 1, "messages": [{"role": "user", "content": "Hi"}]}
+_DAMAGED = [None, [], {"title": 1}, _GOOD | {"messages": []}, _GOOD | {"messages": [{"role": "tool", "content": ""}]}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", b"\xff\x00\xfe", "null", "3", "[]", "{}", '{"conversations": []}', "[" * 100_000]
+    + [json.dumps({"format": format, "conversations": [_GOOD]}) for format in ("other", None)]
+    + [json.dumps({"format": "knapserve-conversations", "conversations": value}) for value in (None, {}, "x")],
+)
+def test_a_foreign_or_damaged_file_changes_nothing(visitor: Visitor, text: str | bytes) -> None:
+    visitor.script(("Yes.", True))
+    visitor.ask("Mine")
+    before = visitor.page.evaluate("JSON.stringify(localStorage)")
+    assert re.match(r"chats\.json is .* Nothing was imported\.$", imported(visitor, text))
+    assert visitor.page.evaluate("JSON.stringify(localStorage)") == before
+    assert titles(visitor) == ["Mine"]
+
+
+def test_what_can_be_read_of_a_damaged_file_is_imported(visitor: Visitor) -> None:
+    """Its text is as untrusted as that of an answer."""
+    said = {"role": "assistant", "content": HOSTILE, "tokens": [["<b>x</b>", "evil"]], "facts": {"a": 1}, "ending": 3}
+    hostile = {"title": "", "updated": 1e300, "messages": [{"role": "user", "content": "<b>Who</b>"}, said]}
+    file = {"format": "knapserve-conversations", "conversations": [*_DAMAGED, _GOOD, hostile]}
+    assert imported(visitor, json.dumps(file)) == f"2 imported, {len(_DAMAGED)} damaged."
+    assert titles(visitor) == ["<b>Who</b>", "Good"]
+    visitor["#chat-list .title"].first.click()
+    expect(visitor.last_text.locator("script, img, iframe, svg")).to_have_count(0)
+    expect(visitor["[data-at], .retry:visible"]).not_to_have_count(0)
+    visitor.script(("Yes.", True))
+    visitor.ask("More")
+    assert titles(visitor)[0] == "<b>Who</b>"
+
+
+def test_an_import_that_the_storage_cannot_hold_is_reported(visitor: Visitor) -> None:
+    visitor.page.evaluate(f"() => {{ {_BROKEN['full']} }}")
+    report = imported(visitor, json.dumps({"format": "knapserve-conversations", "conversations": [_GOOD]}))
+    assert report.startswith("1 imported. This browser's storage is full")
+    assert titles(visitor) == ["Good"]
+
+
 # -- two tabs ----------------------------------------------------------------------------------------------------------
 
 
@@ -596,6 +755,8 @@ def test_the_shown_programs_repeat_the_last_answer(visitor: Visitor, tmp_path: P
     found = programs(visitor)
     expect(visitor["#api-what"]).to_contain_text("The request of the last answer")
     assert answers(found, tmp_path) == [stream.text] * (3 if shutil.which("node") else 2)
+    continued = visitor.streamed(visitor[".resume"].click, answers=0)
+    assert answers(programs(visitor), tmp_path) == [continued.text] * (3 if shutil.which("node") else 2)
     card = visitor["#model"].text_content() or "?"
     assert all(card in program for program in found.values())
 

@@ -132,7 +132,7 @@ class Visitor:
         """Send a question and wait until its answer is complete."""
         return self.streamed(lambda: self.type(text))
 
-    def script(self, *tokens: tuple[str, bool], complete: bool = True) -> None:
+    def script(self, *tokens: tuple[str, bool], complete: bool = True, ending: str = "stop", **round: Any) -> None:
         """Have the next questions answered by these tokens, each with a flag for the model's own.
 
         The stream of an answer that is not `complete` ends without a finish reason.
@@ -140,13 +140,17 @@ class Visitor:
         chunks = [
             {
                 "choices": [
-                    {"delta": {"content": text}, "finish_reason": None, "round": _ROUND | {"tokens": [[text, own]]}}
+                    {
+                        "delta": {"content": text},
+                        "finish_reason": None,
+                        "round": _ROUND | ({} if own else round) | {"tokens": [[text, own]]},
+                    }
                 ]
             }
             for text, own in tokens
         ]
         if complete:
-            chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+            chunks.append({"choices": [{"delta": {}, "finish_reason": ending}]})
         body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
         answer = {"status": 200, "content_type": "text/event-stream", "body": body}
         self.page.route("**/v1/chat/completions", lambda route: route.fulfill(**answer))
@@ -154,8 +158,9 @@ class Visitor:
     def compare(self) -> Stream:
         return self.streamed(self["#again"].click)
 
-    def streamed(self, send: Any) -> Stream:
-        before = self[".facts"].count()
+    def streamed(self, send: Any, answers: int = 1) -> Stream:
+        """Wait for an answer, which adds so many `answers` to the page: none if it continues one."""
+        before = self[".facts"].count() - (1 - answers)
         with self.page.expect_response("**/v1/chat/completions") as response:
             send()
         expect(self[".facts"]).to_have_count(before + 1)
