@@ -23,6 +23,11 @@ function paint() {
   pace = Math.max(PACE, 5 * (performance.now() - painted));
 }
 
+function showLook() {
+  applyLook({ theme: $("theme").value, colours: $("colours").checked, panel: $("panel").checked });
+  repaint(true);
+}
+
 const follow = () => { if (following) log.scrollTop = log.scrollHeight; };
 
 $("form").addEventListener("submit", (event) => { event.preventDefault(); ask(); });
@@ -33,6 +38,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && running && !event.isComposing && !$("chats").matches(":popover-open")) running.abort();
 });
 $("form").addEventListener("input", () => { saveSettings(); paintSnippet(); });
+for (const id of ["theme", "colours", "panel"]) $(id).addEventListener("change", showLook);
 for (const example of document.querySelectorAll(".examples button")) {
   example.addEventListener("click", () => { $("text").value = example.dataset.question ?? example.textContent; ask(); });
 }
@@ -57,9 +63,10 @@ $("file").addEventListener("change", importFile);
 addEventListener("storage", followOtherTabs);
 addEventListener("pagehide", keepUnfinished);
 addEventListener("resize", () => repaint());
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showLook);
 prepareTabs();
 loadSettings();
+showLook();
 loadChats();
 openChat(remembered() ?? newChat());
 $("text").value = stored("sessionStorage", (storage) => storage.getItem(UNSENT)) ?? "";

@@ -2,8 +2,9 @@
 // Conversations and settings in the browser's storage. Each conversation has an entry, so that saving one writes no other.
 // Without storage, they last as long as the page.
 const CHATS = "knapserve.chat.", SETTINGS = "knapserve.settings", OPEN = "knapserve.open", UNSENT = "knapserve.unsent";
-const CLASSES = ["own", "drafted", "own thought", "drafted thought"];
-const FIELDS = ["system", "temperature", "top_p", "limit", "seed", "others"]; // the API key is not stored
+const CLASSES = ["own", "drafted", "drafted lookup"].flatMap((kind) => [kind, kind + " thought"]);
+const FIELDS = ["system", "temperature", "top_p", "limit", "seed", "others", "theme"]; // the API key is not stored
+const SWITCHES = ["draft", "colours", "panel"];
 const chats = new Map(); // by id
 
 // Access to the storage itself may throw: browsers can forbid it.
@@ -89,16 +90,26 @@ function importChats(name, text) {
 const remember = (chat) => stored("sessionStorage", (storage) => storage.setItem(OPEN, chat.id)); // a reload opens it again
 const remembered = () => chats.get(stored("sessionStorage", (storage) => storage.getItem(OPEN)));
 
+const savedSettings = () => stored("localStorage", (storage) => JSON.parse(storage.getItem(SETTINGS))) ?? {};
+
 function saveSettings() {
-  const values = Object.fromEntries(FIELDS.map((id) => [id, $(id).value]));
-  stored("localStorage", (storage) => storage.setItem(SETTINGS, JSON.stringify({ ...values, draft: $("draft").checked })));
+  const values = [...FIELDS.map((id) => [id, $(id).value]), ...SWITCHES.map((id) => [id, $(id).checked])];
+  stored("localStorage", (storage) => storage.setItem(SETTINGS, JSON.stringify(Object.fromEntries(values))));
 }
 
 function loadSettings() {
-  const saved = stored("localStorage", (storage) => JSON.parse(storage.getItem(SETTINGS))) ?? {};
-  for (const id of FIELDS) if (typeof saved[id] === "string") $(id).value = saved[id];
-  if (typeof saved.draft === "boolean") $("draft").checked = saved.draft;
+  const saved = savedSettings(), offered = ({ options }, value) => !options || [...options].some((option) => option.value === value);
+  for (const id of FIELDS) if (typeof saved[id] === "string" && offered($(id), saved[id])) $(id).value = saved[id];
+  for (const id of SWITCHES) if (typeof saved[id] === "boolean") $(id).checked = saved[id];
 }
+
+// Sets the theme, and what is hidden. The style sheet follows these attributes.
+function applyLook({ theme, colours, panel }) {
+  const dark = theme === "dark" || (theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+  const hidden = [colours === false && "colours", panel === false && "panel"].filter(Boolean).join(" ");
+  Object.assign(document.documentElement.dataset, { theme: dark ? "dark" : "light", hidden });
+}
+applyLook(savedSettings()); // before the first paint
 
 // The text of an answer with its tokens' classes. Neighbours of one class are kept together.
 function pack(tokens) {

@@ -741,6 +741,11 @@ def _labelled(page: Page) -> Iterator[Any]:
         ("columnheader", "accepted"),
         ("article", "You"),
         ("article", "Answer"),
+        ("combobox", "Theme"),
+        ("switch", "Colour drafted text"),
+        ("switch", "Figures and API"),
+        ("button", "Export"),
+        ("button", "Import"),
     ):
         yield page.get_by_role(role, name=name, exact=True)  # type: ignore[arg-type]
     yield page.get_by_role("img", name=re.compile(f"of {LAYERS} attention")).first
