@@ -1,5 +1,8 @@
 "use strict";
 const WINDOW = { rounds: 8, seconds: 0.1 }; // minimum that a point of the curves averages over
+const COPIES = { lookup: "copied from the text so far", prediction: "copied from the expected answer" }; // drafts without a pass
+
+const copied = (round) => (round.drafted && round.source in COPIES ? round.source : null);
 
 // The rounds of one answer and its figures.
 class Answer {
@@ -11,6 +14,7 @@ class Answer {
 
   add(round, now) {
     this.tokens += round.tokens.length; this.drafted += round.drafted; this.accepted += round.accepted;
+    if (copied(round)) { this.copied += round.drafted; this.acceptedCopies += round.accepted; }
     this.marks.push({ at: now, context: round.context, tokens: this.tokens, drafted: this.drafted, accepted: this.accepted });
     this.point(this.marks.length - 1);
     if (this.round) this.stretch(round);
@@ -27,12 +31,13 @@ class Answer {
     this.points.push({ context: mark.context, rate: (mark.tokens - from.tokens) / seconds, share });
   }
 
-  // Rounds with one plan form a stretch. It includes up to eight rounds without a draft, which measure plain decoding; nine are plain decoding.
+  // Rounds with one source of drafts, a plan or a kind of copies, form a stretch. It includes up to eight rounds without a draft;
+  // nine are plain decoding.
   stretch(round) {
-    const latest = this.stretches.at(-1);
-    this.alone = round.plan ? 0 : this.alone + 1;
-    const plan = round.plan || (this.alone > 8 || !latest ? null : latest.plan);
-    const now = latest && latest.plan === plan ? latest : { plan, from: round.context, tokens: 0, rounds: 0, drafted: 0, accepted: 0 };
+    const latest = this.stretches.at(-1), drafts = round.plan || copied(round);
+    this.alone = drafts ? 0 : this.alone + 1;
+    const source = drafts || (this.alone > 8 || !latest ? null : latest.source);
+    const now = latest && latest.source === source ? latest : { source, from: round.context, tokens: 0, rounds: 0, drafted: 0, accepted: 0 };
     if (now !== latest) this.stretches.push(now);
     now.to = round.context + round.tokens.length;
     now.rounds += 1; now.tokens += round.tokens.length; now.drafted += round.drafted; now.accepted += round.accepted;

@@ -31,7 +31,7 @@ function handleEvent(event, answer) {
   if (round) {
     if (!answer.round) showAnswer(answer);
     answer.add(round, performance.now() / 1000);
-    for (const [text, own] of round.tokens) writer.write(text, (own ? "own" : "drafted") + thought);
+    for (const [text, own] of round.tokens) writer.write(text, (own ? "own" : copied(round) ? "drafted lookup" : "drafted") + thought);
   } else if (!answer.round && delta.content) writer.write(delta.content, "own");
   repaint(answer.marks.length === 1);
 }
@@ -95,6 +95,7 @@ function factsOf(answer) {
   if (answer.seconds > 0) facts.push(`${number(answer.rate)} per second`);
   if (answer.drafted) facts.push(`${answer.accepted} of ${answer.drafted} drafted tokens accepted`);
   else if (answer.drafting) facts.push("nothing drafted");
+  if (answer.copied) facts.push(answer.copied === answer.drafted ? "all of them copied" : `of these, ${answer.acceptedCopies} of ${answer.copied} copied`);
   if (answer.drafting && answer.figures) facts.push(`policy ${answer.figures.policy}`);
   if (answer.ending === "stopped") facts.push("stopped");
   if (answer.ending === "error") facts.push("cut off by an error");

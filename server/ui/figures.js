@@ -38,7 +38,7 @@ const planInWords = (plan) => `${count(plan, 0)} of ${layersOf(plan)} attention 
 
 // Draws a plan as cells: attention above, MLP below, the first layer left, the head right.
 function strip(plan) {
-  if (!plan) return make("span", "", "plain decoding");
+  if (!plan || plan in COPIES) return make("span", "", COPIES[plan] ?? "plain decoding");
   const box = make("div", plan.length > 64 ? "cells dense" : "cells");
   box.setAttribute("role", "img");
   box.setAttribute("aria-label", planInWords(plan));
@@ -50,7 +50,7 @@ function strip(plan) {
 
 function planRow(stretch) {
   const line = make("tr");
-  const cells = ["", strip(stretch.plan), "", ""].map((content) => { const cell = make("td"); cell.append(content); return cell; });
+  const cells = ["", strip(stretch.source), "", ""].map((content) => { const cell = make("td"); cell.append(content); return cell; });
   line.append(...cells);
   return line;
 }
@@ -62,7 +62,7 @@ function paintPlans() {
   while (body.children.length > MAX_PLANS) body.lastChild.remove();
   const now = stretches.at(-1);
   refresh(body, now);
-  const layers = stretches.find(({ plan }) => plan)?.plan;
+  const layers = stretches.find(({ source }) => source && !(source in COPIES))?.source;
   setText($("layers"), layers ? `layers 1 to ${layersOf(layers)}, head` : "layers");
   setText($("described"), describePlan(now));
 }
@@ -70,8 +70,10 @@ function paintPlans() {
 function describePlan(stretch) {
   if (!stretch) return "One line per plan of an answer, the newest on top.";
   if (!shown.drafting) return "Plain decoding: nothing is drafted in this answer.";
-  if (!stretch.plan) return "The policy expects plain decoding to be faster here.";
-  return `The ${shown.ending ? "last draft ran" : "draft runs"} ${planInWords(stretch.plan)}. The newest plan is on top.`;
+  const copies = shown.copied ? ` ${shown.acceptedCopies} of ${shown.copied} copied tokens were accepted; a copy needs no draft pass.` : "";
+  if (!stretch.source) return "Nothing is drafted here: the policy expects plain decoding to be faster." + copies;
+  if (stretch.source in COPIES) return copies.trim();
+  return `The ${shown.ending ? "last draft ran" : "draft runs"} ${planInWords(stretch.source)}. The newest plan is on top.${copies}`;
 }
 
 function refresh(body, stretch) {

@@ -30,6 +30,8 @@ SMOKE = {  # what `make test` looks at; the rest waits for `make nightly`
     "test_every_control_has_an_accessible_name",
     "test_the_browser_enforces_the_content_security_policy",
     "test_answers_are_rendered_as_markdown",
+    "test_copied_tokens_are_shown_as_copied",
+    "test_a_cut_answer_is_continued_in_its_place",
     "test_nothing_in_an_answer_runs_or_loads",
     "test_a_conversation_survives_a_reload",
     "test_messages_are_replaced_only_by_an_answer",

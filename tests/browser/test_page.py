@@ -33,7 +33,13 @@ LONG = {"limit": "3500", "others": '{"ignore_eos": true}'}  # seconds of work: f
 
 def visible(stream: Stream) -> list[tuple[str, str]]:
     """What a reader sees of a text with lists and quotations: each character with its class."""
-    characters = [(c, "own" if own else "drafted") for r in stream.rounds for text, own in r["tokens"] for c in text]
+    drafted = {"lookup": "drafted lookup"}
+    characters = [
+        (character, "own" if own else drafted.get(round["source"], "drafted"))
+        for round in stream.rounds
+        for text, own in round["tokens"]
+        for character in text
+    ]
     markup = {i for found in re.finditer(r"^(?:\d+\.|>) ", stream.text, re.MULTILINE) for i in range(*found.span())}
     return [pair for i, pair in enumerate(characters) if i not in markup and not pair[0].isspace()]
 
@@ -203,9 +209,46 @@ def test_every_plan_is_shown_as_a_strip_of_cells(visitor: Visitor, policy: str) 
     last, layers = stream.plans[-1][:-1], len(stream.plans[-1]) // 2
     attention, mlp = (layers - last[kind::2].count("0") for kind in (0, 1))
     words = f"{attention} of {layers} attention and {mlp} of {layers} MLP"
-    plain = "|plain decoding to be faster" if policy == "knapspec" else ""  # which may end without drafts
-    expect(visitor["#described"]).to_contain_text(re.compile(words + plain))
+    others = "|plain decoding to be faster|copied tokens were accepted" if policy == "knapspec" else ""  # at its end
+    expect(visitor["#described"]).to_contain_text(re.compile(words + others))
     assert words in (strips.first.get_attribute("aria-label") or "")
+
+
+@pytest.mark.parametrize("source", ["lookup", "prediction"])
+def test_copied_tokens_are_shown_as_copied(visitor: Visitor, source: str) -> None:
+    """In the text, in its facts, in the table of plans and in the words below it: never as plain decoding."""
+    visitor.script(
+        ("Dear", True), (" guests", False), ("!", True), (" Hi", False), source=source, drafted=3, accepted=1
+    )
+    visitor.ask("Hi")
+    assert visitor.answer.locator(".lookup").all_text_contents() == [" guests", " Hi"]
+    styles = visitor["#colour-key .drafted"].evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e).borderBottomStyle)"
+    )
+    assert styles == ["none", "dotted"]  # for readers who see no difference of colours
+    expect(visitor[".facts"]).to_contain_text("2 of 6 drafted tokens accepted · all of them copied")
+    where = {"lookup": "copied from the text so far", "prediction": "copied from the expected answer"}[source]
+    expect(visitor["#plans td:nth-child(2)"]).to_have_text(where)
+    expect(visitor["#described"]).to_have_text(re.compile("^2 of 6 copied tokens were accepted"))
+    visitor.page.reload()
+    visitor.ready()
+    expect(visitor.answer.locator(".lookup")).to_have_count(2)
+
+
+def test_copies_beside_plans_have_lines_of_their_own(visitor: Visitor) -> None:
+    lines, facts = visitor.page.evaluate(
+        """(plan) => {
+          const answer = new Answer(true), round = { tokens: [["x", true]], drafted: 2, accepted: 1 };
+          for (const [i, source] of [null, "model", "lookup", "lookup", null, "model"].entries()) {
+            const drafts = { source, plan: source === "model" ? plan : null, drafted: source ? 2 : 0 };
+            answer.add({ ...round, ...drafts, context: i }, i);
+          }
+          return [answer.stretches.map(({ source, rounds }) => [source, rounds]), factsOf(answer)];
+        }""",
+        "1100",
+    )
+    assert lines == [["1100", 1], ["lookup", 3], ["1100", 1]]
+    assert "of these, 2 of 4 copied" in facts
 
 
 def test_a_plan_is_shown_until_another_drafts(visitor: Visitor) -> None:
@@ -214,7 +257,7 @@ def test_a_plan_is_shown_until_another_drafts(visitor: Visitor) -> None:
         """(plans) => {
           const answer = new Answer(true), round = { tokens: [["x", true]], drafted: 0, accepted: 0 };
           plans.forEach((plan, i) => answer.add({ ...round, plan, context: 10 + i }, i));
-          return answer.stretches.map(({ plan, from, to, rounds }) => [plan, from, to, rounds]);
+          return answer.stretches.map(({ source, from, to, rounds }) => [source, from, to, rounds]);
         }""",
         [None, "1100", "1100", None, "1100", "1001", *[None] * (PLAIN_ROUNDS + 2), "1100"],
     )
@@ -539,6 +582,58 @@ def test_nothing_moves_for_users_who_prefer_reduced_motion(server: Process, visi
     assert visitor["#stop"].is_enabled()
     visitor.page.keyboard.press("Escape")
     assert moving == 0
+
+
+@pytest.mark.parametrize(("system", "chosen"), [("light", "dark"), ("dark", "light")])
+def test_the_theme_can_be_chosen(server: Process, visit: Visit, system: str, chosen: str) -> None:
+    """It is there before the first paint. Without a choice, the page follows the system, also while it is open."""
+    visitor = visit(server.url, color_scheme=system).ready()
+
+    def looks() -> str:
+        red = visitor["body"].evaluate("(e) => Number(getComputedStyle(e).backgroundColor.match(/\\d+/)[0])")
+        assert visitor["html"].evaluate("(e) => getComputedStyle(e).colorScheme") == ("dark" if red < 64 else "light")
+        return "dark" if red < 64 else "light"
+
+    assert looks() == system
+    visitor.page.emulate_media(color_scheme=chosen)  # type: ignore[arg-type]
+    assert looks() == chosen
+    visitor.page.emulate_media(color_scheme=system)  # type: ignore[arg-type]
+    visitor["#settings summary"].click()
+    visitor.page.get_by_role("combobox", name="Theme").select_option(chosen)
+    assert looks() == chosen
+    visitor.context.add_init_script(
+        "new MutationObserver(() => { window.first ??= document.body && document.documentElement.dataset.theme; })"
+        ".observe(document, { childList: true, subtree: true })"
+    )
+    visitor.page.reload()
+    visitor.ready()
+    assert looks() == chosen
+    assert visitor.page.evaluate("first") == chosen
+
+
+def test_colours_and_panel_can_be_hidden(visitor: Visitor) -> None:
+    """For good, until they are shown again. The answer has the room of the panel."""
+    visitor.script(("Dear", True), (" guests", False), (" and", False), source="lookup", drafted=1, accepted=1)
+    visitor.ask("Hi")
+    look = "(e) => { const { backgroundColor, borderBottomStyle, boxShadow } = getComputedStyle(e); return [backgroundColor, borderBottomStyle, boxShadow]; }"  # noqa: E501
+    width = "(e) => e.clientWidth"
+    coloured, narrow = visitor[".message .lookup"].first.evaluate(look), visitor["#talk"].evaluate(width)
+    visitor["#settings summary"].click()
+    for name in ("Colour drafted text", "Figures and API"):
+        visitor.page.get_by_role("switch", name=name).uncheck()
+    visitor.page.reload()
+    visitor.ready()
+    expect(visitor["#figures"]).to_be_hidden()
+    assert visitor["#talk"].evaluate(width) > narrow + 300
+    own = visitor[".message .own"].first.evaluate(look)
+    assert own != coloured
+    assert visitor[".message .lookup"].first.evaluate(look) == own
+    visitor.ask("Again")  # nothing depends on the panel
+    visitor["#settings summary"].click()
+    for name in ("Colour drafted text", "Figures and API"):
+        visitor.page.get_by_role("switch", name=name).check()
+    assert visitor[".message .lookup"].first.evaluate(look) == coloured
+    expect(visitor["#rate"]).to_be_visible()
 
 
 def test_curves_are_drawn_at_the_screens_resolution(server: Process, visit: Visit) -> None:

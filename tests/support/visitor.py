@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, Locator, expect
 from tests.support.waiting import PATIENCE
 
 PLAIN_ROUNDS = 8  # plain rounds between drafts, which the page shows as part of the plan before
-_ROUND = {"plan": None, "drafted": 0, "accepted": 0, "context": 10}
+COPIES = ("lookup", "prediction")  # sources of drafts without a plan
+_ROUND = {"plan": None, "source": None, "drafted": 0, "accepted": 0, "context": 10}
 _WATCH = (
     "window.violations = []; addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective))"
 )
@@ -48,19 +49,20 @@ class Stream:
 
     @property
     def plans(self) -> list[str]:
-        """The plans in order of use, each listed until another drafts.
+        """The plans in order of use, each listed until another plan or a copy drafts.
 
         Plain rounds between two drafts do not end a plan unless there are more than timing needs.
         """
         found: list[str | None] = []
         alone = 0
-        for plan in [round["plan"] for round in self.rounds[1:]]:  # the first waited for the prompt
-            alone = 0 if plan else alone + 1
+        for round in self.rounds[1:]:  # the first waited for the prompt
+            drafts = round["plan"] or (round["source"] if round["source"] in COPIES else None)
+            alone = 0 if drafts else alone + 1
             timed = alone <= PLAIN_ROUNDS and found
-            now = plan or (found[-1] if timed else None)
+            now = drafts or (found[-1] if timed else None)
             if not found or found[-1] != now:
                 found.append(now)
-        return [plan for plan in found if plan]
+        return [plan for plan in found if plan and plan not in COPIES]
 
 
 def bare(rendered: Locator) -> str:
@@ -135,7 +137,8 @@ class Visitor:
     def script(self, *tokens: tuple[str, bool], complete: bool = True, ending: str = "stop", **round: Any) -> None:
         """Have the next questions answered by these tokens, each with a flag for the model's own.
 
-        The stream of an answer that is not `complete` ends without a finish reason.
+        The stream of an answer that is not `complete` ends without a finish reason. `round`: fields of the rounds of
+        tokens that are not the model's own.
         """
         chunks = [
             {
