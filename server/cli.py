@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from engine.api import Engine
 from engine.clock import SystemClock
 from engine.config.engine import EngineConfig
-from engine.errors import EngineUnavailableError, KnapServeError
+from engine.errors import ConfigError, EngineUnavailableError, KnapServeError
+from engine.logs import configure_logging
 from server.config import ServerConfig
 from server.http.lifecycle import version
 from server.settings import Settings, add_arguments
@@ -64,6 +64,7 @@ def _parser(command: list[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     serve = _command(commands, "serve", "serve a model with an OpenAI-compatible HTTP API")
     if command[:1] == ["serve"]:
+        serve.add_argument("positional_model", nargs="?", metavar="MODEL", help="the same as --model")
         _add_settings(serve, ServerConfig, EngineConfig)
     bench = _command(commands, "bench", "run a benchmark")
     measures = bench.add_subparsers(dest="measure", required=True, metavar="BENCHMARK")
@@ -103,33 +104,37 @@ def _read_settings(args: argparse.Namespace) -> Settings:
 
 
 def _serve(args: argparse.Namespace) -> int:
+    if args.positional_model is not None:
+        if getattr(args, "model", args.positional_model) != args.positional_model:
+            raise ConfigError(f"MODEL is {args.positional_model}, but --model is {args.model}; name one of them")
+        args.model = args.positional_model
     settings = _read_settings(args)
     config, engine_config = settings.build(ServerConfig), settings.build(EngineConfig)
 
-    from engine.logs import configure_logging
+    from engine.checkpoints.hub import SYNTHETIC, resolve
+    from server.http.listen import listening, tls_context
 
+    model = engine_config.model
+    if model is not None and not model.startswith(SYNTHETIC):
+        resolve(model, download=False)  # a path that does not exist fails here, before torch is imported
+    tls = tls_context(config)
     configure_logging(config.log_level, config.log_format)
-    try:
-        listener = bind(config.host, config.port)
-    except OSError as error:
-        print(f"knapserve: error: cannot listen on {config.host}:{config.port}: {error.strerror}", file=sys.stderr)
-        return 1
-    with listener, _exits_on_sigterm():
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(_exits_on_sigterm())
+            listener = stack.enter_context(listening(config))
+        except OSError as error:
+            where = config.uds or f"{config.host}:{config.port}"
+            print(f"knapserve: error: cannot listen on {where}: {error.strerror or error}", file=sys.stderr)
+            return 1
         with _start_engine(config, engine_config) as ready:
             from server.http.loading import answer_while_loading
 
-            with answer_while_loading(listener):
+            with answer_while_loading(listener, tls):
                 from server.http.serve import run
 
                 engine = ready()
-        return run(engine, config, listener)
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Open the listening socket before the model loads, so that a used port fails early. Raises OSError."""
-    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    dual_stack = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-    return socket.create_server(address, family=family, dualstack_ipv6=dual_stack)
+        return run(engine, config, listener, tls)
 
 
 @contextmanager

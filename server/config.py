@@ -1,13 +1,24 @@
 """Settings of the HTTP server, loaded by `server.settings`."""
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
-from engine.config.fields import check, flag, parse_bytes, setting
+from engine.config.fields import check, flag, parse_bytes, parse_file, parse_path, setting
 from engine.errors import ConfigError
 from server.openai.replies.calls import TOOL_FORMATS
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _SECONDS = (0, 86400)
+
+
+def _read_keys(text: str) -> tuple[str, ...]:
+    """Read a file of API keys, one a line. Raises ConfigError."""
+    lines = [line.strip() for line in parse_file(text).read_text("utf-8-sig", "replace").splitlines()]
+    keys = tuple(line for line in lines if line and not line.startswith("#"))
+    if not keys or not all(re.fullmatch("[!-~]+", key) for key in keys):
+        raise ConfigError(f"{text} must have one key a line, at least one, each a word of ASCII characters")
+    return keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +27,12 @@ class ServerConfig:
 
     host: str = setting("127.0.0.1", "address to listen on")
     port: int = setting(8000, "port to listen on; 0: any free port", limits=(0, 65535))
+    uds: Path | None = setting(None, "Unix socket to listen on, instead of --host and --port", parse=parse_path)
+    ssl_certfile: Path | None = setting(None, "PEM file with the certificate: serve HTTPS", parse=parse_file)
+    ssl_keyfile: Path | None = setting(
+        None, "PEM file with the certificate's private key; default: --ssl-certfile", parse=parse_file
+    )
+    ssl_keyfile_password: str = setting("", "password of an encrypted private key")
     engine: str = setting(
         "process",
         "run the engine in its own process, or in a thread of the server (less memory, slower with small models)",
@@ -25,6 +42,10 @@ class ServerConfig:
         False, "start an engine that has failed again, instead of ending the server; meanwhile requests get status 503"
     )
     api_key: tuple[str, ...] = setting((), "accepted bearer keys; default: no authentication")
+    api_key_file: tuple[str, ...] = setting(
+        (), "file with further accepted keys, one a line; blank lines and lines that begin with # are ignored",
+        parse=_read_keys,
+    )  # fmt: skip
     served_model_name: tuple[str, ...] = setting(
         (), "names of the model in the API; requests without a name get the first. Default: the model's own name"
     )
@@ -89,9 +110,16 @@ class ServerConfig:
         for name in ("api_key", "served_model_name", "cors_origins"):
             if not all(getattr(self, name)):
                 raise ConfigError(f"{flag(name)} must not contain an empty value")
-        if self.metrics_auth and not self.api_key:
+        if self.metrics_auth and not self.keys:
             raise ConfigError("--metrics-auth requires at least one --api-key")
+        if self.ssl_certfile is None and (self.ssl_keyfile is not None or self.ssl_keyfile_password):
+            raise ConfigError("--ssl-keyfile and --ssl-keyfile-password require --ssl-certfile")
         if self.restart and self.engine == "thread":
             raise ConfigError("--restart requires --engine process")
-        if self.isolate_api_keys and not self.api_key:
+        if self.isolate_api_keys and not self.keys:
             raise ConfigError("--isolate-api-keys requires at least one --api-key")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All accepted API keys, each once; none: no authentication."""
+        return tuple(dict.fromkeys(self.api_key + self.api_key_file))

@@ -13,11 +13,11 @@ _LATER_SHARD = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")
 _DESCRIPTION, _WEIGHTS = ("*.json", "*.jinja"), ("model*.safetensors",)  # other weight files contain the same weights
 
 
-def resolve(model: str) -> Path:
+def resolve(model: str, *, download: bool = True) -> Path:
     """Return the directory or GGUF file of `model`, an existing path or a hub id. Raises ModelError.
 
     Hub ids are `OWNER/NAME`, or `OWNER/NAME:Q4_K_M` for one file of a GGUF repository, optionally with `@REVISION`.
-    Missing files are downloaded into the hub's cache.
+    Missing files are downloaded into the hub's cache; without `download`, a hub id is returned as it is.
     """
     path = Path(model).expanduser()
     try:
@@ -32,7 +32,7 @@ def resolve(model: str) -> Path:
         return path if (path / "config.json").exists() else _find_gguf(path) or path
     if not _HUB_ID.fullmatch(model) or model.startswith((".", "/", "~")):
         raise ModelError(f"{path} does not exist, and '{model}' is not a hub id (OWNER/NAME or OWNER/NAME:Q4_K_M)")
-    return _fetch(model)
+    return _fetch(model) if download else path
 
 
 def _find_gguf(directory: Path, kind: str = "") -> Path | None:

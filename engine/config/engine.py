@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.config.fields import AMOUNT, COUNT, SHARE, check, parse_memory, setting
+from engine.config.fields import AMOUNT, COUNT, SHARE, check, parse_file, parse_memory, parse_path, parse_tuned, setting
 from engine.config.grammar import GrammarConfig
 from engine.config.policies import (
     DRAFT_POLICIES,
@@ -21,10 +21,6 @@ from engine.config.policies import (
     SwiftConfig,
 )
 from engine.errors import ConfigError
-
-
-def _path(text: str) -> Path:
-    return Path(text).expanduser()
 
 
 @dataclass(frozen=True)
@@ -107,13 +103,14 @@ class EngineConfig:
     profile_dir: Path | None = setting(
         None,
         "the only directory of latency profiles; default: the user's directory, then the shipped profiles",
-        parse=_path,
+        parse=parse_path,
     )
     prior: str = setting(
         "auto",
         "policy knapspec: initial plans: a file made by `knapserve tune`, auto (those of this model, if any) or none",
+        parse=parse_tuned,
     )
-    profile: Path | None = setting(None, "latency profile file; it must match this machine and model", parse=_path)
+    profile: Path | None = setting(None, "latency profile file; it must match this machine and model", parse=parse_file)
 
     def __post_init__(self) -> None:
         check(self)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.errors import ConfigError
@@ -50,6 +52,23 @@ def parse_memory(text: str) -> int | float:
     if not 0 < share <= 1:
         raise ConfigError(f"a share of memory must be above 0 and at most 1, not {text}")
     return share
+
+
+def parse_path(text: str) -> Path:
+    return Path(text).expanduser()
+
+
+def parse_file(text: str) -> Path:
+    """Parse the path of a file that can be read. Raises ConfigError."""
+    path = parse_path(text)
+    if path.is_dir() or not os.access(path, os.R_OK):
+        raise ConfigError(f"there is no file {path} that can be read")
+    return path
+
+
+def parse_tuned(text: str) -> str:
+    """Parse "auto", "none" or the path of a file that can be read. Raises ConfigError."""
+    return text if text in ("auto", "none") else str(parse_file(text))
 
 
 def setting(

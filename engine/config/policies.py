@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.config.fields import AMOUNT, COUNT, SHARE, check, setting
+from engine.config.fields import AMOUNT, COUNT, SHARE, check, parse_tuned, setting
 from engine.errors import ConfigError
 
 TUNED_POLICIES = ("knn-ssd", "self-sd")  # which need layer sets of `knapserve tune`
@@ -132,6 +132,7 @@ class SelfSDConfig:
         "auto",
         "policy self-sd: layer sets: a file made by `knapserve tune --policy self-sd`, auto (those of this model, if "
         "any) or none",
+        parse=parse_tuned,
     )
     gamma: int = setting(12, "policy self-sd: maximum tokens drafted per round", limits=AMOUNT)
     confidence: float = setting(0.6, "policy self-sd: minimum top-1 probability to continue a draft", limits=SHARE)
@@ -151,6 +152,7 @@ class KnnSSDConfig:
         "auto",
         "policy knn-ssd: layer sets: a file made by `knapserve tune --policy knn-ssd`, auto (those of this model, if "
         "any) or none",
+        parse=parse_tuned,
     )
     gamma: int = setting(12, "policy knn-ssd: maximum tokens drafted per round", limits=AMOUNT)
     confidence: float = setting(0.6, "policy knn-ssd: minimum top-1 probability to continue a draft", limits=SHARE)

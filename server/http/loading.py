@@ -2,11 +2,13 @@
 
 import json
 import socket
+import ssl
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -21,12 +23,12 @@ _MAX_BODY = 1 << 20  # bytes; an unread body would reset the connection before t
 
 
 @contextmanager
-def answer_while_loading(listener: socket.socket) -> Iterator[None]:
+def answer_while_loading(listener: socket.socket, tls: ssl.SSLContext | None = None) -> Iterator[None]:
     """Answer requests on a listening socket: 200 on `/live` and `/metrics`, elsewhere 503.
 
     After exit, new connections wait in the socket's queue until the main server accepts them.
     """
-    server = _SocketServer(listener)
+    server = _SocketServer(listener, tls)
     thread = threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), daemon=True)
     listener.setblocking(False)  # else accept() could block after a client has disconnected
     thread.start()
@@ -40,10 +42,17 @@ def answer_while_loading(listener: socket.socket) -> Iterator[None]:
 class _SocketServer(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, listener: socket.socket) -> None:
+    def __init__(self, listener: socket.socket, tls: ssl.SSLContext | None) -> None:
         super().__init__(("", 0), _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
+        self._tls = tls
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection, in a thread of its own. Clients that leave, or do not speak TLS, are no news."""
+        request.settimeout(_CLIENT_TIMEOUT)
+        with suppress(OSError), self._tls.wrap_socket(request, server_side=True) if self._tls else request as client:
+            super().finish_request(client, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +18,7 @@ from engine.api import Engine
 from engine.logs import JSONFormatter
 from server.config import ServerConfig
 from server.http.app import create_app
+from server.http.listen import address
 from server.http.protocol import Protocol
 from server.openai.services import Services
 
@@ -91,18 +93,19 @@ class GracefulServer(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulServer:
-    """Build the server of a loaded engine, to run on a bound socket whose port is `port`."""
+def build_server(engine: Engine, config: ServerConfig, port: int, tls: ssl.SSLContext | None = None) -> GracefulServer:
+    """Build the server of a loaded engine, to run on a bound socket whose port is `port` (0: a Unix socket)."""
     app = create_app(engine, config)
     info = engine.info
-    host = f"[{config.host}]" if ":" in config.host else config.host
     services: Services = app.state.services
-    url, model = f"http://{host}:{port}", services.names[0]
+    url, model = address(config, port), services.names[0]
+    page = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:") + "/"
     facts = {"policy": info.default_policy, "device": info.device, "dtype": info.dtype, "profile": info.profile_file}
 
     def ready() -> str:
         if config.log_format == "text":
-            return f"knapserve: serving {model} on {url} ({', '.join(f'{k} {v}' for k, v in facts.items())})"
+            chat = "" if config.uds else f"; chat in a browser: {page}"
+            return f"knapserve: serving {model} on {url} ({', '.join(f'{k} {v}' for k, v in facts.items())}){chat}"
         record = {"name": log.name, "msg": f"serving {model} on {url}", "facts": {"model": model, "url": url, **facts}}
         return JSONFormatter().format(logging.makeLogRecord({"levelname": "INFO", **record}))
 
@@ -117,6 +120,7 @@ def build_server(engine: Engine, config: ServerConfig, port: int) -> GracefulSer
         # Longer than clients keep idle connections (often 5 s), so that the client closes first.
         timeout_keep_alive=65,
         timeout_graceful_shutdown=FLUSH,
+        ssl_context_factory=None if tls is None else lambda *_: tls,
     )
     return GracefulServer(settings, app, ready)
 
@@ -134,17 +138,18 @@ def _allow_open_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
 
 
-def run(engine: Engine, config: ServerConfig, listener: socket.socket) -> int:
+def run(engine: Engine, config: ServerConfig, listener: socket.socket, tls: ssl.SSLContext | None) -> int:
     """Serve until a signal or a failure. Returns the exit code."""
     # With --engine thread, the engine waits for the interpreter lock during bursts of HTTP work. The default interval,
     # 5 ms, is longer than a round of a small model.
     sys.setswitchinterval(_SWITCH_INTERVAL)
     _allow_open_files()
-    server = build_server(engine, config, listener.getsockname()[1])
+    port = 0 if config.uds else listener.getsockname()[1]
+    server = build_server(engine, config, port, tls)
     try:
         server.run(sockets=[listener])
     except OSError as error:  # another process has taken the port meanwhile
-        print(f"knapserve: error: cannot listen on {config.host}:{config.port}: {error.strerror}", file=sys.stderr)
+        print(f"knapserve: error: cannot listen on {config.host}:{port}: {error.strerror}", file=sys.stderr)
         return 1
     except SystemExit:  # uvicorn exits when the application fails to start; the log has the reason
         return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import socket
@@ -9,11 +10,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.support import REPOSITORY
+from tests.support import PREPARED, REPOSITORY
 
 pytestmark = pytest.mark.slow
 
@@ -30,14 +32,35 @@ class Engine(FakeEngine):
         return super().submit(request)
 
 def build_engine(config):
-    if str(config.model) == "/missing":
-        raise ModelError("no model in /missing")
+    if config.model is not None:
+        raise ModelError(f"no model in {config.model}")
     return Engine(gated=config.max_num_seqs == 1)
 
 sys.modules["engine.host.thread"] = types.SimpleNamespace(build_engine=build_engine)
 from server.cli import main
 sys.exit(main(sys.argv[1:]))
 """
+
+
+# Prints the exit code of the command line, and which of the heavy libraries it has imported.
+PROBE = """
+import sys
+from server.cli import main
+try:
+    code = main(sys.argv[1:])
+except SystemExit as left:
+    code = left.code
+heavy = [name for name in ("torch", "fastapi", "pydantic", "uvicorn", "transformers") if name in sys.modules]
+print((code, heavy))
+"""
+
+
+def imports(*arguments: str) -> tuple[int, list[str]]:
+    """The exit code of a command, and the heavy libraries that it imports."""
+    command = [sys.executable, "-c", PROBE, *arguments]
+    shown = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    code, heavy = ast.literal_eval(shown.stdout.splitlines()[-1])
+    return code, heavy
 
 
 def start(*flags: str) -> subprocess.Popen[str]:
@@ -63,7 +86,8 @@ def serving(*flags: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
 def test_sigterm_after_the_ready_line_exits_0() -> None:
     with serving("--served-model-name", "mine") as (process, ready, url):
         assert ready.startswith("knapserve: serving mine on http://127.0.0.1:")
-        assert ready.endswith("(policy knapspec, device cpu, dtype float32, profile fake.json)\n")
+        facts = "(policy knapspec, device cpu, dtype float32, profile fake.json)"
+        assert ready.endswith(f"{facts}; chat in a browser: {url}/\n")
         assert httpx.get(f"{url}/health").status_code == 200
         process.send_signal(signal.SIGTERM)
         output, errors = process.communicate(timeout=20)
@@ -115,7 +139,7 @@ def test_a_taken_port_exits_1() -> None:
 @pytest.mark.parametrize(
     ("flags", "error"),
     [
-        (["--model", "/missing"], "knapserve: error: no model in /missing\n"),
+        (["--model", str(PREPARED)], f"knapserve: error: no model in {PREPARED}\n"),
         (["--max-num-seqs", "0"], "knapserve: error: --max-num-seqs must be at least 1, not 0\n"),
     ],
 )
@@ -125,12 +149,40 @@ def test_a_model_that_cannot_be_served_exits_2(flags: list[str], error: str) -> 
     assert process.returncode == 2
 
 
-def test_help_imports_nothing_heavy() -> None:
-    code = (
-        "import sys\nfrom server.cli import main\n"
-        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
-        "print([name for name in ('torch', 'fastapi', 'pydantic', 'uvicorn') if name in sys.modules])"
-    )
-    for flags in (["--help"], ["serve", "--help"], ["bench", "--help"], ["--version"]):
-        shown = subprocess.run([sys.executable, "-c", code, *flags], cwd=REPOSITORY, capture_output=True, text=True)
-        assert shown.stdout.splitlines()[-1] == "[]", shown.stderr
+def test_a_server_on_a_unix_socket_removes_it_at_exit(tmp_path: Path) -> None:
+    path = tmp_path / "http.sock"
+    with serving("--uds", str(path)) as (process, ready, url):
+        assert (url, "browser" in ready) == (f"unix:{path}", False)
+        with httpx.Client(transport=httpx.HTTPTransport(uds=str(path))) as client:
+            assert client.get("http://socket/health").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+    assert (process.returncode, path.exists()) == (0, False)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--prot", "1"],
+        ["--port", "http"],
+        ["--port", "70000"],
+        ["/missing"],
+        ["one", "--model", "two"],
+        ["--model", "bad name"],
+        ["--config", "/missing.toml"],
+        ["--api-key-file", "/missing"],
+        ["--metrics-auth"],
+        ["--ssl-keyfile", sys.executable],
+        ["--ssl-certfile", sys.executable],
+        ["--prior", "/missing.json"],
+        ["--profile", "/missing.json"],
+        ["--self-sd-sets", "/missing.json"],
+    ],
+)
+def test_bad_flags_are_refused_before_anything_heavy_is_imported(flags: list[str]) -> None:
+    assert imports("serve", *flags) == (2, [])
+
+
+@pytest.mark.parametrize("flags", [["--help"], ["serve", "--help"], ["bench", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(flags: list[str]) -> None:
+    assert imports(*flags) == (0, [])

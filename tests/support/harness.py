@@ -6,17 +6,20 @@ import asyncio
 import json
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import httpx
 from fastapi import FastAPI
 
-from server.cli import bind
 from server.config import ServerConfig
 from server.http.app import create_app
+from server.http.listen import address, listening, tls_context
 from server.http.serve import GracefulServer, build_server
 from server.openai.services import Services
 from tests.support.fake import FakeEngine
@@ -80,14 +83,16 @@ class Live:
 
     def __init__(self, engine: FakeEngine, config: ServerConfig) -> None:
         self.engine = engine
-        self._listener: socket.socket = bind("127.0.0.1", 0)
-        self.port = self._listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.server: GracefulServer = build_server(engine, config, self.port)
-        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self._listener]}, daemon=True)
+        self._stack = ExitStack()
+        config = replace(config, port=0)
+        listener: socket.socket = self._stack.enter_context(listening(config))
+        self.port = 0 if config.uds else listener.getsockname()[1]
+        self.url = address(config, self.port)
+        self.server: GracefulServer = build_server(engine, config, self.port, tls_context(config))
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]}, daemon=True)
         self.thread.start()
         until(lambda: self.server.started, "the start of the server")
-        self.client = httpx.Client(base_url=self.url, timeout=20)
+        self.client = httpx.Client(**client_options(config, self.url), timeout=20)
 
     def terminate(self) -> None:
         self.server.handle_exit(signal.SIGTERM, None)
@@ -100,3 +105,12 @@ class Live:
             self.terminate()
         self.thread.join(20)
         assert not self.thread.is_alive()
+        self._stack.close()
+
+
+def client_options(config: ServerConfig, url: str) -> dict[str, Any]:
+    """What httpx needs to speak to a server of these settings."""
+    trust = ssl.create_default_context(cafile=config.ssl_certfile) if config.ssl_certfile else True
+    if config.uds is None:
+        return {"base_url": url, "verify": trust}
+    return {"base_url": "http://socket", "transport": httpx.HTTPTransport(uds=str(config.uds))}
