@@ -36,16 +36,21 @@ _LEGEND = {
     "whose sums depend on the width of a pass may decide a near-tie otherwise.",
 }
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #1c2430; max-width: 88rem; margin: 2rem auto; padding: 0 1rem }
+:root { color-scheme: light dark; --text: #1c2430; --dim: #4a5565; --rule: #e3e7ed; --head: #c3cad4; --hover: #f3f6fa }
+@media (prefers-color-scheme: dark) {
+:root { --text: #dfe5ee; --dim: #a5b0c0; --rule: #2e3845; --head: #4a5565; --hover: #1d2530; background: #12171e }
+img { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); max-width: 88rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem }
-p { margin: .3rem 0; color: #4a5565 } p.first { color: inherit; font-size: 1.05rem }
+p { margin: .3rem 0; color: var(--dim) } p.first { color: inherit; font-size: 1.05rem }
 p:first-of-type { font-weight: 600; margin-top: 1.2rem }
 img { max-width: 100% } div { overflow-x: auto }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
-th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e3e7ed }
-th { color: #4a5565; font-weight: 600; border-bottom: 2px solid #c3cad4 } tr:hover td { background: #f3f6fa }
+th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule) }
+th { color: var(--dim); font-weight: 600; border-bottom: 2px solid var(--head) }
+tr:hover td { background: var(--hover) }
 th:first-child, td:first-child { text-align: left }
-dt { font-weight: 600; margin-top: .6rem } dd { margin: 0; color: #4a5565 }
+dt { font-weight: 600; margin-top: .6rem } dd { margin: 0; color: var(--dim) }
 """
 
 
