@@ -4,10 +4,12 @@ import argparse
 import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from bench import results
+from bench.compare.contenders import Contender, contenders
+from bench.files import check_writable, write
 from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
 from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
 from bench.prediction_error import prediction_errors
@@ -17,16 +19,15 @@ from bench.targets import (
     BenchTarget,
     PolicyTarget,
     RunStats,
-    policy_names,
     prefix_tokens,
     run_in_turns,
 )
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
 from engine.config.fields import AMOUNT
-from engine.config.policies import MENUS
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
+from engine.logs import progress_bar
 from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
@@ -36,12 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `bench decode`."""
     add_prompt_arguments(parser)
     parser.add_argument(
-        "--policies", default="none,fixed,layerskip,knapspec",
-        help="comma-separated draft policies; none always runs (default: none,fixed,layerskip,knapspec)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--menus", default="", metavar="MENU,MENU…",
-        help="instead of policies, compare none and knapspec with these values of --knapspec-menu",
+        "--policies", default="none,fixed,layerskip,knapspec", metavar="NAME,NAME…",
+        help="draft policies, perhaps with settings of their own: knapspec:menu=skip; none always runs (default: "
+        "%(default)s)",
     )  # fmt: skip
     parser.add_argument("--concurrency", type=positive, default=1, help="number of prompts in flight (default: 1)")
     parser.add_argument(
@@ -52,29 +50,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ignore-eos", action="store_true", help="ignore end-of-sequence tokens: every answer has --max-tokens tokens"
     )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the results to this file, as JSON")
     add_hugging_face_argument(parser)
     add_llama_cpp_argument(parser)
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Run the benchmark; print tables, and JSON as the last line. Raises ConfigError."""
-    names = policy_names(args.policies, POLICIES)
-    menus = list(dict.fromkeys(args.menus.split(","))) if args.menus else []
-    if unknown := sorted(set(menus) - set(MENUS)):
-        raise ConfigError(f"unknown menus: {', '.join(unknown)}; available: {', '.join(MENUS)}")
+    entries = contenders(args.policies, POLICIES, config)
+    if args.out is not None:
+        check_writable(args.out, "--out")
     contexts = numbers("--context", args.context, int, AMOUNT)
     texts = read_prompts(args.prompts, args.limit)
     model = LoadedModel(config)
     model.warm_up()
     bench = _Bench(args, config, model, texts)
-    entries = [(name, name, config) for name in names]
-    if menus:
-        entries = entries[:1]
-        for menu in menus:
-            knapspec = replace(config.knapspec, menu=menu)
-            entries.append((f"knapspec {menu}", "knapspec", replace(config, knapspec=knapspec)))
     found = [bench.compare(entries, context) for context in contexts]
-    print(json.dumps(found[0] | ({"contexts": found} if len(found) > 1 else {})))
+    result = json.dumps(found[0] | ({"contexts": found} if len(found) > 1 else {}))
+    if args.out is not None:
+        write(args.out, result + "\n")
+    print(result)
     return 0
 
 
@@ -98,11 +93,8 @@ class _Bench:
         )
         self.prompts = [encode(model, text) for text in texts]
 
-    def compare(self, entries: Sequence[tuple[str, str, EngineConfig]], context: int) -> dict[str, Any]:
-        """Run all targets after `context` tokens of random K/V, print the tables, and return the results for JSON.
-
-        `entries` are (name, policy, settings) of the engine's targets.
-        """
+    def compare(self, entries: Sequence[Contender], context: int) -> dict[str, Any]:
+        """Run all targets after `context` tokens of random K/V, print the tables, and return the results for JSON."""
         model, args = self.model, self.args
         before = prefix_tokens(context, model.spec.vocab, self.config.block_size)
         policies = [
@@ -143,6 +135,7 @@ class _Bench:
         """Run all prompts on all targets. Returns the number of answers that differ from those of the first policy."""
         streams = self.args.concurrency
         differing = 0
+        show = progress_bar("answering prompts")
         for number, start in enumerate(range(0, len(self.prompts), self._batch)):
             batch = self.prompts[start : start + self._batch]
             plain, *rest = run_in_turns(policies, batch, streams, first=number % len(policies))
@@ -150,6 +143,7 @@ class _Bench:
                 target.run(batch, streams)
             differing += sum(a != b for answers in rest for a, b in zip(answers, plain, strict=True))
             bandwidth.observe()
+            show((start + len(batch)) / len(self.prompts))
         return differing
 
     @property

@@ -4,10 +4,10 @@ import argparse
 import json
 import statistics
 
+from bench.files import write
 from bench.prompts import positive
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants
 from engine.config.engine import EngineConfig
-from engine.errors import ConfigError
 from engine.logs import progress_bar
 from engine.runtime.build import LoadedModel
 from engine.runtime.measure import Design, Measurement, thorough_grid
@@ -33,10 +33,8 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     grid, progress = thorough_grid(model.attention.cache.length), progress_bar("measuring passes")
     measured = measurement.thorough(model.key, grid, repetitions=args.repetitions, progress=progress)
     profile, spec = measured.profile, model.spec
-    try:
-        path = store.save(profile, config.profile_dir or store.default_directory())
-    except OSError as error:
-        raise ConfigError(f"cannot save the profile: {error}") from None
+    path = (config.profile_dir or store.default_directory()) / f"{profile.key.slug}.json"
+    write(path, profile.to_json())
     errors = [abs(_predict(profile, spec, design) / seconds - 1) for design, seconds in measured.unseen]
     print(f"{model.key.machine}, {model.key.dtype}, {model.key.backend}; {spec.shape_key}")
     print(_table(profile, spec))

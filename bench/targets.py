@@ -2,7 +2,7 @@
 
 import gc
 from collections import deque
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
@@ -237,14 +237,6 @@ class PolicyTarget:
                 check_request(self.core.info, GenerateRequest("", tokens, self._sampling))
         except RequestError as error:
             raise ConfigError(f"a prompt cannot be answered: {error}") from None
-
-
-def policy_names(text: str, available: Collection[str]) -> list[str]:
-    """Parse comma-separated names of policies; none comes first, named or not. Raises ConfigError."""
-    names = list(dict.fromkeys(["none", *text.split(",")]))
-    if missing := [name for name in names if name not in available]:
-        raise ConfigError(f"unavailable policies: {', '.join(missing)}; available: {', '.join(available)}")
-    return names
 
 
 def prefix_tokens(length: int, vocab: int, block_size: int) -> tuple[int, ...]:

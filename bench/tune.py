@@ -10,7 +10,9 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from bench.files import write
 from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
 from bench.results import summarise, table
 from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
@@ -20,7 +22,6 @@ from engine.config.policies import TUNED_POLICIES
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, PriorError
 from engine.logs import progress_bar
-from engine.runtime import prior as priors
 from engine.runtime.build import LoadedModel
 from engine.runtime.prior import Prior
 from engine.types import SamplingParams
@@ -29,7 +30,6 @@ _MIN_PROMPTS = 4
 _MAX_TOKENS = 128
 _NEVER_FORGET = 1 << 30  # tokens
 _NEW = "with new plans"
-_CURRENT = "with current plans"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,31 +72,33 @@ def _run(args: argparse.Namespace, config: EngineConfig) -> int:
     prompts = [encode(model, text) for text in tuned]
     path = model.tuned_path(config)
     current = _current_prior(model, config)
+    kept = "the current plans are kept" if current is not None else "none are saved"
     prior = search(model, thorough_search(bare), sampling, prompts)
     if prior is None:
-        outcome = "the current plans are kept" if current is not None else "none are saved"
-        print(f"No plan is faster than plain decoding here: {outcome}.")
+        print(f"No plan is faster than plain decoding here: {kept}.")
         print(json.dumps({"plans": 0}))
         return 0
-    candidates = {_NEW: prior} if current is None else {_NEW: prior, _CURRENT: current}
-    if current is None:
-        _save(prior, path)  # now, in case the comparison is interrupted
+    candidates = {_NEW: prior} if current is None else {_NEW: prior, "with current plans": current}
     targets = [
         PolicyTarget(name, model.core(bare, own_cache=True), sampling, name=name) for name in ("none", "knapspec")
     ]
     with tempfile.TemporaryDirectory() as scratch:
         for name, plans in candidates.items():
             file = Path(scratch) / name
-            _save(plans, file)
+            write(file, plans.to_json())
             core = model.core(replace(config, prior=str(file)), own_cache=True)
             targets.append(PolicyTarget("knapspec", core, sampling, name=name))
     rows = _compare(targets, [encode(model, text) for text in others], model.spec.layers)
-    best = max(targets[2:], key=lambda c: c.stats.tokens / c.stats.seconds)
-    _save(candidates[best.name], path)
     print(f"{len(prior.plans)} plans found on {len(tuned)} prompts; compared on the other {len(others)}:")
     print(table(rows))
-    print(f"saved: {path} ({best.name})")
-    print(json.dumps({"plans": len(candidates[best.name].plans), "saved": best.name, "path": str(path), "rows": rows}))
+    fastest = max(rows, key=lambda row: row["tokens_per_second"])["policy"]
+    if fastest == _NEW:
+        write(path, prior.to_json())
+        print(f"saved: {path}")
+    else:
+        print(f"{fastest} is at least as fast as the new plans: {kept}.")
+    result = {"plans": len(prior.plans), "saved": fastest == _NEW, "fastest": fastest, "path": str(path), "rows": rows}
+    print(json.dumps(result))
     return 0
 
 
@@ -117,13 +119,6 @@ def _current_prior(model: LoadedModel, config: EngineConfig) -> Prior | None:
             raise
         print(f"{error}; the plans will be replaced")
         return None
-
-
-def _save(prior: Prior, path: Path) -> None:
-    try:
-        priors.save(prior, path)
-    except OSError as error:
-        raise ConfigError(f"cannot save the plans: {error}") from None
 
 
 def thorough_search(config: EngineConfig) -> EngineConfig:
@@ -148,7 +143,7 @@ def search(
     return Prior(model.source.fingerprint, learnt) if learnt else None
 
 
-def _compare(targets: Sequence[PolicyTarget], prompts: Sequence[Prompt], layers: int) -> list[dict[str, object]]:
+def _compare(targets: Sequence[PolicyTarget], prompts: Sequence[Prompt], layers: int) -> list[dict[str, Any]]:
     targets[0].run(prompts[:1], 1)
     targets[0].stats = RunStats()
     for number, prompt in enumerate(prompts):

@@ -52,12 +52,12 @@ def save(profile: LatencyProfile, directory: Path) -> Path:
     return path
 
 
-def write_atomically(text: str, path: Path) -> None:
+def write_atomically(content: str | bytes, path: Path) -> None:
     """Write a file atomically and create its directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{uuid4().hex}.tmp")  # other processes may write the same file
     try:
-        temporary.write_text(text, "utf-8")
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

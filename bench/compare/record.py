@@ -1,12 +1,11 @@
 """What `bench compare` has measured so far, saved after every cell so that a later run can go on."""
 
 import json
-import os
-import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.files import write
 from engine.errors import ConfigError
 
 _FILE = "results.json"
@@ -88,23 +87,3 @@ def open_record(directory: Path | None, settings: dict[str, Any], restart: bool)
         changes = "; ".join(f"{name} was {before.get(name)}, now {settings.get(name)}" for name in changed)
         raise ConfigError(f"{directory} has results of other settings ({changes}); choose another --out, or --restart")
     return record
-
-
-def write(path: Path, content: str | bytes) -> None:
-    """Write a file in one step. Raises ConfigError if that is not possible."""
-    data = content.encode() if isinstance(content, str) else content
-    scratch = path.with_name(f".{path.name}.part")
-    try:
-        scratch.write_bytes(data)
-        os.replace(scratch, path)
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror or error}") from None
-
-
-def check_writable(directory: Path, flag: str) -> None:
-    """Raise ConfigError if no file can be made in a directory."""
-    try:
-        with tempfile.TemporaryFile(dir=directory):
-            pass
-    except OSError as error:
-        raise ConfigError(f"{flag}: cannot write to {directory}: {error.strerror or error}") from None

@@ -17,9 +17,10 @@ from bench.compare.contenders import Contender, contenders
 from bench.compare.measure import measure_cell, warm_up
 from bench.compare.memory import measure_memory
 from bench.compare.plots import draw
-from bench.compare.record import TEMPERATURES, Cell, Record, Temperature, check_writable, open_record, write
+from bench.compare.record import TEMPERATURES, Cell, Record, Temperature, open_record
 from bench.compare.report import NO_PICTURES, as_html, as_text
 from bench.compare.workloads import WORKLOADS, Sizes, Workload, make_workloads
+from bench.files import check_writable, write
 from bench.prompts import Text, add_prompts_argument, evenly, natural, numbers, positive, read_prompts
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
@@ -35,6 +36,7 @@ _FULL = Sizes(limit=3, max_tokens=48, mixes=(0.0, 0.3, 0.7, 1.0), contexts=(256,
 _QUICK = Sizes(limit=1, max_tokens=16, mixes=(0.0, 1.0), contexts=(256, 1024), repeat=1)
 _COLUMNS = (*WORKLOADS, "memory")
 _MEMORY_PROMPTS = 2
+_REPORT = "report.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -100,9 +102,9 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     if args.policies:
         contenders(args.policies, POLICIES, config)
     if args.json is not None:
-        check_writable(args.json.parent, "--json")
+        check_writable(args.json, "--json")
     if args.out is not None:
-        _make_directory(args.out)
+        check_writable(args.out / _REPORT, "--out")
     record = _measure(args, config, options)
     if "memory" in options.columns:
         texts = evenly(options.texts, _MEMORY_PROMPTS)
@@ -145,14 +147,6 @@ def _context_text(path: Path | None) -> str:
     if not text.strip():
         raise ConfigError(f"--context-text: {path} is empty")
     return text
-
-
-def _make_directory(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"--out: cannot make {directory}: {error.strerror or error}") from None
-    check_writable(directory, "--out")
 
 
 def _measure(args: argparse.Namespace, config: EngineConfig, options: _Options) -> Record:
@@ -266,7 +260,7 @@ def _write_report(record: Record, directory: Path) -> None:
     pictures = draw(record)
     for picture in pictures:
         write(directory / f"{picture.name}.png", picture.png)
-    write(directory / "report.html", as_html(record, pictures))
+    write(directory / _REPORT, as_html(record, pictures))
     if not pictures:
         print(NO_PICTURES)
-    print(f"report: {directory / 'report.html'}")
+    print(f"report: {directory / _REPORT}")

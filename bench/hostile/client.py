@@ -22,12 +22,6 @@ _PAUSE = 0.02  # seconds between probes
 _MEMORY = ("process_resident_memory_bytes", "knapserve_engine_process_resident_memory_bytes")
 
 
-def head_of(path: str, length: int) -> bytes:
-    """Return the head of a request with a JSON body of this length."""
-    lines = (f"POST {path} HTTP/1.1", "Host: x", "Content-Type: application/json", f"Content-Length: {length}", "", "")
-    return "\r\n".join(lines).encode()
-
-
 class Server:
     """A running server."""
 

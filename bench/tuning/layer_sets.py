@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bench.files import write
 from bench.prompts import encode, evenly, read_prompts
 from bench.results import aligned
 from bench.targets import PolicyTarget, Prompt, RunStats
@@ -140,18 +141,12 @@ def search(searches: Mapping[str, LayerSearch], iterations: int, found: LayerSet
                 improved |= each.step()
                 show((iteration + number / len(searches)) / iterations)
             if improved:
-                _save(replace(found, sets={domain: each.best for domain, each in searches.items()}), path)
+                sets = {domain: each.best for domain, each in searches.items()}
+                write(path, files.to_json(replace(found, sets=sets)))
     except KeyboardInterrupt:
         kept = f"; the best so far: {path}" if iteration else ", before anything was found"
         print(f"interrupted in iteration {iteration + 1} of {iterations}{kept}")
         raise
-
-
-def _save(found: LayerSets, path: Path) -> None:
-    try:
-        files.save(found, path)
-    except OSError as error:
-        raise ConfigError(f"cannot save the layer sets: {error}") from None
 
 
 def _report(sets: Mapping[str, Variants], speeds: Mapping[str, tuple[float, float]], path: Path) -> None:

@@ -17,7 +17,6 @@ from engine.config.policies import TUNED_POLICIES
 from engine.draft.baselines.layer_sets import LayerSets
 from engine.errors import LayerSetsError
 from engine.runtime.prior import parse_plan, parse_tuned, read_tuned
-from profiles.store import write_atomically
 
 log = logging.getLogger("knapserve.engine")
 
@@ -84,11 +83,6 @@ def _layer_sets(raw: dict[str, Any]) -> LayerSets:
 def load(path: Path) -> LayerSets:
     """Read a file of layer sets. Raises LayerSetsError, which names the file."""
     return read_tuned(path, "layer sets", from_json, LayerSetsError)
-
-
-def save(found: LayerSets, path: Path) -> None:
-    """Write a file of layer sets, completely or not at all."""
-    write_atomically(to_json(found), path)
 
 
 def find_layer_sets(config: EngineConfig, source: Source, path_of: Callable[[str], Path]) -> FoundSets:

@@ -19,7 +19,6 @@ from engine.config.engine import EngineConfig
 from engine.draft.tpt import THRESHOLDS
 from engine.errors import LayerSetsError, PriorError
 from profiles.schema import ProfileKey
-from profiles.store import write_atomically
 
 T = TypeVar("T")
 
@@ -123,11 +122,6 @@ def path_of(directory: Path, key: ProfileKey, fingerprint: str, kind: str = "pri
 def load(path: Path) -> Prior:
     """Read a prior file. Raises PriorError, which names the file."""
     return read_tuned(path, "prior plans", Prior.from_json, PriorError)
-
-
-def save(prior: Prior, path: Path) -> None:
-    """Write a prior file, completely or not at all."""
-    write_atomically(prior.to_json(), path)
 
 
 def find_prior(config: EngineConfig, source: Source, measured: Path, draft_bits: int) -> Prior | None:

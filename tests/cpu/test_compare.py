@@ -274,6 +274,16 @@ def test_the_page_is_well_formed_and_loads_nothing() -> None:
     assert not re.search(r"https?://|url\(|@import|<script", page)
 
 
+def test_every_colour_of_the_page_has_a_twin_in_the_dark_theme() -> None:
+    """Pictures are inverted there, because they are drawn on white."""
+    (style,) = re.findall(r"<style>(.*)</style>", as_html(made_up(), []), re.DOTALL)
+    light, dark = re.findall(r":root \{(.*?)\}", style)
+    named = [set(re.findall(r"--\w+", theme)) for theme in (light, dark)]
+    assert named[0] == named[1] == set(re.findall(r"var\((--\w+)\)", style))
+    assert not re.search(r"#[0-9a-f]{3,8}\b", style.replace(light, "").replace(dark, ""))
+    assert re.search(r"@media \(prefers-color-scheme: dark\) \{.*?\bimg \{ filter: invert", style, re.DOTALL)
+
+
 def test_pictures_are_drawn_for_eleven_policies() -> None:
     pytest.importorskip("matplotlib")
     pictures = draw(made_up())
@@ -401,10 +411,10 @@ def test_without_matplotlib_the_report_says_how_to_get_pictures(
         (["--contexts", "999999", "--columns", "context"], "context, 999,999 tokens: a prompt cannot be answered"),
         (["--context-text", "/nowhere/text"], "--context-text: cannot read /nowhere/text: No such file"),
         (["--context-text", "/dev/null"], "--context-text: /dev/null is empty"),
-        (["--out", "/proc/knapserve"], "--out: cannot make /proc/knapserve"),
-        (["--out", str(PROMPT_FILE)], "--out: cannot make"),
+        (["--out", "/proc/knapserve"], "--out: cannot write to /proc/knapserve"),
+        (["--out", str(PROMPT_FILE)], "--out: cannot write to"),
         (["--json", "/proc/results.json"], "--json: cannot write to /proc"),
-        (["--json", "/nowhere/results.json"], "--json: cannot write to /nowhere"),
+        (["--json", "/dev/null/results.json"], "--json: cannot write to /dev/null"),
     ],
 )
 def test_wrong_flags_get_one_line(compare: Run, flags: list[str], says: str) -> None:

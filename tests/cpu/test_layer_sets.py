@@ -62,7 +62,7 @@ def ids(model: LoadedModel, prompts: Sequence[str]) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("found", [MATCHED, SINGLE], ids=TUNED_POLICIES)
 def test_layer_sets_survive_a_file(found: LayerSets, tmp_path: Path) -> None:
     path = tmp_path / "deep" / "sets.json"
-    files.save(found, path)
+    store.write_atomically(files.to_json(found), path)
     read = files.load(path)
     names = ("policy", "model", "sets", "least_similarity", "prompts", "settings")
     assert [getattr(read, name) for name in names] == [getattr(found, name) for name in names]
@@ -135,15 +135,17 @@ def test_named_sets_that_do_not_suit_the_model_or_policy_are_refused(
     model: LoadedModel, changes: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     suiting = sets_of(model, "self-sd")
-    files.save(suiting, tmp_path / "sets.json")
+    store.write_atomically(files.to_json(suiting), tmp_path / "sets.json")
     assert "self-sd" in model.core(naming(tmp_path / "sets.json")).info.policies
-    files.save(replace(suiting, **changes), tmp_path / "sets.json")
+    store.write_atomically(files.to_json(replace(suiting, **changes)), tmp_path / "sets.json")
     with pytest.raises(LayerSetsError, match=rf"sets\.json.*{message}.*knapserve tune --policy self-sd"):
         model.core(naming(tmp_path / "sets.json"))
 
 
 def test_anchors_of_another_width_are_refused(model: LoadedModel, tmp_path: Path) -> None:
-    files.save(replace(sets_of(model, "knn-ssd"), anchors={"": np.eye(2)}), tmp_path / "sets.json")
+    store.write_atomically(
+        files.to_json(replace(sets_of(model, "knn-ssd"), anchors={"": np.eye(2)})), tmp_path / "sets.json"
+    )
     with pytest.raises(LayerSetsError, match="of another model"):
         model.core(EngineConfig(knn_ssd=KnnSSDConfig(str(tmp_path / "sets.json"))))
 
@@ -202,7 +204,7 @@ def test_each_request_drafts_with_the_set_of_its_own_domain_and_a_stranger_decod
         least_similarity=0.9999,
     )
     assert (vectors[2:] @ vectors[:2].T).max() < sets.least_similarity, "the other prompts must be strangers"
-    files.save(sets, tmp_path / "sets.json")
+    store.write_atomically(files.to_json(sets), tmp_path / "sets.json")
     core = model.core(EngineConfig(knn_ssd=KnnSSDConfig(str(tmp_path / "sets.json"))))
     plain = answer(core, ids, SHORT, ["none"])
     for concurrency in (1, len(ids)):
@@ -333,7 +335,7 @@ def test_tuning_again_begins_with_the_sets_of_the_file(tmp_path: Path) -> None:
     model = load(model=PREPARED)
     config = EngineConfig(profile_dir=tmp_path / "profiles")
     known = replace(sets_of(model, "self-sd"), sets={"": (*((TARGET, SKIP) * model.spec.layers), TARGET)})
-    files.save(known, model.tuned_path(config, "self-sd"))
+    store.write_atomically(files.to_json(known), model.tuned_path(config, "self-sd"))
     _, path = tuned("self-sd", tmp_path, iterations=1)
     found = files.load(path)
     assert found.sets == known.sets

@@ -21,9 +21,9 @@ from engine.errors import ConfigError, PriorError
 from engine.kernels.library import kernel_library
 from engine.model import low_bit
 from engine.quantised.packed import dequantise, pack_codes
-from engine.runtime import prior as priors
 from engine.runtime.prior import Prior
 from engine.types import RequestRound, SamplingParams
+from profiles.store import write_atomically
 from tests.support.cores import answer, chat_ids, load, made_up_profile
 
 pytestmark = pytest.mark.skipif(kernel_library() is None, reason="needs the native kernels")
@@ -147,7 +147,7 @@ def test_prior_plans_outside_the_menu_are_refused_by_file(tmp_path: Path) -> Non
     model = load(torch.bfloat16, profile=made_up_profile(low_bit=0.3), draft_bits="4")
     copy = (LOW_BIT,) * len(model.spec.whole)
     file = tmp_path / "plans.json"
-    priors.save(Prior(model.source.fingerprint, {copy: count((), ()) + 1.0}), file)
+    write_atomically(Prior(model.source.fingerprint, {copy: count((), ()) + 1.0}).to_json(), file)
     policy = model.core(EngineConfig(prior=str(file))).policy("knapspec")
     assert isinstance(policy, KnapSpec)
     assert next(iter(policy.estimator.counts)) == copy

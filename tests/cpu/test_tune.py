@@ -17,7 +17,9 @@ from engine.draft.estimator import AgreementShift
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count
 from engine.runtime.build import LoadedModel
+from engine.runtime.prior import Prior
 from profiles import store
+from profiles.store import write_atomically
 from tests.support import PREPARED
 from tests.support.cores import exact, load, made_up_profile
 
@@ -46,6 +48,51 @@ def test_answers_of_one_token_find_no_plans_and_save_none(tmp_path: Path, capsys
     assert tune.run(args, EngineConfig(model=str(PREPARED), threads=1, profile_dir=profiles)) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"plans": 0}
     assert list(profiles.iterdir()) == saved
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fastest", "current"),
+    [
+        *((name, current) for name in ("none", "knapspec", "with new plans") for current in (False, True)),
+        ("with current plans", True),
+    ],
+)
+def test_plans_are_saved_only_if_nothing_without_them_is_as_fast(
+    model: LoadedModel,
+    fastest: str,
+    current: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The search and the measurements are made up."""
+    file, path = tmp_path / "prompts.jsonl", tmp_path / "prior.json"
+    file.write_text('{"prompt": "Hi"}\n' * 4, "utf-8")
+    monkeypatch.setattr(tune, "LoadedModel", lambda config: model)
+    monkeypatch.setattr(LoadedModel, "tuned_path", lambda self, config, kind="prior": tmp_path / f"{kind}.json")
+    old, new = (Prior(model.source.fingerprint, {exit_plan(model.spec, n): count((), ()) + 1.0}) for n in (1, 2))
+    monkeypatch.setattr(LoadedModel, "prior", lambda *_: old if current else None)
+    if current:
+        write_atomically(old.to_json(), path)
+    before = path.read_bytes() if current else None
+    monkeypatch.setattr(tune, "search", lambda *_: new)
+    # In a tie, what runs without the new plans wins.
+    monkeypatch.setattr(
+        "bench.tune._compare",
+        lambda targets, *_: [
+            {"policy": target.name, "tokens_per_second": 24.5 if target.name in (fastest, "with new plans") else 23.1}
+            for target in sorted(targets, key=lambda target: target.name == "with new plans")
+        ],
+    )
+    args = argparse.Namespace(prompts=file, limit=0, max_tokens=1, temperature=0.0, policy="knapspec")
+    assert tune.run(args, EngineConfig()) == 0
+    *said, last = capsys.readouterr().out.splitlines()
+    saved = fastest == "with new plans"
+    assert (json.loads(last)["saved"], json.loads(last)["fastest"]) == (saved, fastest)
+    assert (path.read_bytes() if path.exists() else None) == (new.to_json().encode() if saved else before)
+    kept = "the current plans are kept" if current else "none are saved"
+    assert said[-1] == (f"saved: {path}" if saved else f"{fastest} is at least as fast as the new plans: {kept}.")
 
 
 @pytest.mark.parametrize("searching", [True, False])

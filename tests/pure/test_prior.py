@@ -16,6 +16,7 @@ from engine.errors import PriorError
 from engine.runtime import prior as priors
 from engine.runtime.prior import Prior
 from profiles.schema import ProfileKey
+from profiles.store import write_atomically
 from tests.support import PREPARED
 
 BINS = len(THRESHOLDS)
@@ -25,7 +26,7 @@ PRIOR = Prior("f" * 64, PLANS)
 
 def test_plans_survive_a_file(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "plans.json"
-    priors.save(PRIOR, path)
+    write_atomically(PRIOR.to_json(), path)
     found = priors.load(path)
     assert found.model == PRIOR.model
     assert found.plans.keys() == PLANS.keys()

@@ -448,13 +448,13 @@ def test_saving_replaces_the_old_file_and_leaves_no_other(tmp_path: Path) -> Non
 
 def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = store.save(PROFILE, tmp_path)
-    write = Path.write_text
+    write = Path.write_bytes
 
-    def fails_half_way(self: Path, data: str, *rest: Any) -> int:
-        write(self, data[: len(data) // 2], *rest)
+    def fails_half_way(self: Path, data: bytes) -> int:
+        write(self, data[: len(data) // 2])
         raise OSError("disk full")
 
-    monkeypatch.setattr(Path, "write_text", fails_half_way)
+    monkeypatch.setattr(Path, "write_bytes", fails_half_way)
     with pytest.raises(OSError, match="disk full"):
         store.save(replace(PROFILE, fixed=2.0), tmp_path)
     monkeypatch.undo()

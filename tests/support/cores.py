@@ -27,6 +27,7 @@ from engine.runtime.build import LoadedModel
 from engine.step import Plan, StepOutput
 from engine.types import GenerateRequest, RequestRound, SamplingParams, TokenEvent
 from profiles.schema import LatencyProfile, ProfileKey
+from profiles.store import write_atomically
 from tests.support import CONFIG, PREPARED
 
 GREEDY = SamplingParams(max_tokens=64, temperature=0.0)
@@ -158,7 +159,7 @@ def with_layer_sets(model: LoadedModel, config: EngineConfig, directory: Path) -
     single = LayerSets("self-sd", model.source.fingerprint, {"": half})
     matched = LayerSets("knn-ssd", model.source.fingerprint, {"a": half, "b": third}, {"a": axis, "b": -axis})
     for found in (single, matched):
-        layer_sets.save(found, directory / found.policy)
+        write_atomically(layer_sets.to_json(found), directory / found.policy)
     own = (SelfSDConfig(str(directory / "self-sd")), KnnSSDConfig(str(directory / "knn-ssd")))
     return replace(config, self_sd=own[0], knn_ssd=own[1])
 
