@@ -12,16 +12,16 @@ from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from engine.api import Engine
 from engine.clock import SystemClock
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError, EngineUnavailableError, KnapServeError
-from engine.logs import configure_logging
 from server.config import ServerConfig
 from server.http.lifecycle import version
 from server.settings import Settings, add_arguments
 
 if TYPE_CHECKING:
+    from engine.api import Engine
+
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
@@ -111,12 +111,20 @@ def _serve(args: argparse.Namespace) -> int:
     settings = _read_settings(args)
     config, engine_config = settings.build(ServerConfig), settings.build(EngineConfig)
 
-    from engine.checkpoints.hub import SYNTHETIC, resolve
+    from engine.architecture.spec import load_spec
+    from engine.checkpoints import hub, shapes
+    from engine.checkpoints.default import find_default_model
+    from engine.logs import configure_logging
     from server.http.listen import listening, tls_context
 
+    # What can be known of the model without torch fails here.
     model = engine_config.model
-    if model is not None and not model.startswith(SYNTHETIC):
-        resolve(model, download=False)  # a path that does not exist fails here, before torch is imported
+    if model is None:
+        find_default_model()
+    elif model.startswith(hub.SYNTHETIC):
+        shapes.parse(model)
+    elif (path := hub.resolve(model, download=False)).is_dir():
+        load_spec(path)
     tls = tls_context(config)
     configure_logging(config.log_level, config.log_format)
     with ExitStack() as stack:

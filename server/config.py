@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.config.fields import check, flag, parse_bytes, parse_file, parse_path, setting
+from engine.config.fields import check, flag, parse_bytes, parse_file, setting
 from engine.errors import ConfigError
 from server.openai.replies.calls import TOOL_FORMATS
 
@@ -25,27 +25,23 @@ def _read_keys(text: str) -> tuple[str, ...]:
 class ServerConfig:
     """Settings of the HTTP server. Times are in seconds, sizes in bytes."""
 
-    host: str = setting("127.0.0.1", "address to listen on")
+    host: str = setting("127.0.0.1", "address to listen on", group="address")
     port: int = setting(8000, "port to listen on; 0: any free port", limits=(0, 65535))
-    uds: Path | None = setting(None, "Unix socket to listen on, instead of --host and --port", parse=parse_path)
+    uds: Path | None = setting(None, "Unix socket to listen on, instead of --host and --port")
     ssl_certfile: Path | None = setting(None, "PEM file with the certificate: serve HTTPS", parse=parse_file)
     ssl_keyfile: Path | None = setting(
         None, "PEM file with the certificate's private key; default: --ssl-certfile", parse=parse_file
     )
     ssl_keyfile_password: str = setting("", "password of an encrypted private key")
-    engine: str = setting(
-        "process",
-        "run the engine in its own process, or in a thread of the server (less memory, slower with small models)",
-        choices=("process", "thread"),
-    )
-    restart: bool = setting(
-        False, "start an engine that has failed again, instead of ending the server; meanwhile requests get status 503"
-    )
-    api_key: tuple[str, ...] = setting((), "accepted bearer keys; default: no authentication")
+    cors_origins: tuple[str, ...] = setting((), "origins of web pages that may call the API ('*': all); default: none")
+    api_key: tuple[str, ...] = setting((), "accepted bearer keys; default: no authentication", group="API keys")
     api_key_file: tuple[str, ...] = setting(
         (), "file with further accepted keys, one a line; blank lines and lines that begin with # are ignored",
         parse=_read_keys,
     )  # fmt: skip
+    isolate_api_keys: bool = setting(False, "let only requests with the same API key share cached prefixes")
+    metrics_auth: bool = setting(False, "require an API key on /metrics")
+    max_n: int = setting(128, "maximum number of choices per prompt (parameter n)", limits=(1, 128), group="API")
     served_model_name: tuple[str, ...] = setting(
         (), "names of the model in the API; requests without a name get the first. Default: the model's own name"
     )
@@ -59,17 +55,16 @@ class ServerConfig:
         "format of reasoning in the model's text; auto: detected from the chat template",
         choices=("auto", "none", "think"),
     )
-    isolate_api_keys: bool = setting(False, "let only requests with the same API key share cached prefixes")
+    spelled_markers: str = setting(
+        "text",
+        "special tokens spelled in the messages of a chat: plain text, or tokens, which can forge turns",
+        choices=("text", "tokens"),
+    )
     scheduling_policy: str = setting(
         "fcfs",
         "order of waiting requests: equal shares for API keys and their requests, then first come, first served "
         "(fcfs); or first by the parameter priority",
         choices=("fcfs", "priority"),
-    )
-    spelled_markers: str = setting(
-        "text",
-        "special tokens spelled in the messages of a chat: plain text, or tokens, which can forge turns",
-        choices=("text", "tokens"),
     )
     max_body_size: int = setting(
         16 * 2**20,
@@ -87,17 +82,23 @@ class ServerConfig:
         parse=parse_bytes,
         limits=(0, 2**40),
     )
-    max_n: int = setting(128, "maximum number of choices per prompt (parameter n)", limits=(1, 128))
-    shutdown_timeout: float = setting(30.0, "seconds for running requests to finish after SIGTERM", limits=_SECONDS)
-    cors_origins: tuple[str, ...] = setting((), "origins of web pages that may call the API ('*': all); default: none")
-    metrics_auth: bool = setting(False, "require an API key on /metrics")
     keepalive_seconds: float = setting(
         15.0, "seconds without data after which a stream sends a keep-alive comment", limits=(0.01, 86400)
+    )
+    engine: str = setting(
+        "process",
+        "run the engine in its own process, or in a thread of the server (less memory, slower with small models)",
+        choices=("process", "thread"),
+        group="process",
+    )
+    restart: bool = setting(
+        False, "start an engine that has failed again, instead of ending the server; meanwhile requests get status 503"
     )
     heartbeat_timeout: float = setting(
         30.0, "seconds without a heartbeat after which the engine counts as failed", limits=(2, 86400)
     )
-    log_level: str = setting("info", "lowest severity of logged messages", choices=LOG_LEVELS)
+    shutdown_timeout: float = setting(30.0, "seconds for running requests to finish after SIGTERM", limits=_SECONDS)
+    log_level: str = setting("info", "lowest severity of logged messages", choices=LOG_LEVELS, group="log")
     log_format: str = setting("text", "format of log lines", choices=("text", "json"))
     log_requests: bool = setting(True, "log a line for each generation request")
     log_prompts: bool = setting(False, "include the text of prompts in the lines of --log-requests")
@@ -107,19 +108,15 @@ class ServerConfig:
 
     def __post_init__(self) -> None:
         check(self)
+        object.__setattr__(self, "api_key", tuple(dict.fromkeys(self.api_key + self.api_key_file)))
         for name in ("api_key", "served_model_name", "cors_origins"):
             if not all(getattr(self, name)):
                 raise ConfigError(f"{flag(name)} must not contain an empty value")
-        if self.metrics_auth and not self.keys:
+        if self.metrics_auth and not self.api_key:
             raise ConfigError("--metrics-auth requires at least one --api-key")
         if self.ssl_certfile is None and (self.ssl_keyfile is not None or self.ssl_keyfile_password):
             raise ConfigError("--ssl-keyfile and --ssl-keyfile-password require --ssl-certfile")
         if self.restart and self.engine == "thread":
             raise ConfigError("--restart requires --engine process")
-        if self.isolate_api_keys and not self.keys:
+        if self.isolate_api_keys and not self.api_key:
             raise ConfigError("--isolate-api-keys requires at least one --api-key")
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """All accepted API keys, each once; none: no authentication."""
-        return tuple(dict.fromkeys(self.api_key + self.api_key_file))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from engine.config.fields import flag
+from engine.config.policies import BASELINES
 from engine.errors import ConfigError
 
 ENV_PREFIX = "KNAPSERVE_"
@@ -67,11 +68,17 @@ def _inner_prefix(name: str) -> str:
     return name.rstrip("_") + "_"
 
 
-def add_arguments(parser: argparse.ArgumentParser, kind: type) -> None:
-    """Add a flag for every setting of `kind`. Values stay text until `Settings.build`; absent flags set nothing."""
-    group = parser.add_argument_group(kind.__name__.removesuffix("Config").lower() + " settings")
+def add_arguments(parser: argparse.ArgumentParser, kind: type, *, baselines: bool = False) -> None:
+    """Add a flag for every setting of `kind`. Values stay text until `Settings.build`; absent flags set nothing.
+
+    Help shows the settings of the baseline policies only with `baselines`, and then no others.
+    """
+    title, group = "", parser.add_argument_group("settings")
     for setting in settings_of(kind):
-        options: dict[str, Any] = {"dest": setting.name, "default": argparse.SUPPRESS, "help": _help(setting)}
+        if begun := setting.spec.metadata["group"]:
+            title, group = begun, parser.add_argument_group(begun)
+        shown = _help(setting) if (title == BASELINES) == baselines else argparse.SUPPRESS
+        options: dict[str, Any] = {"dest": setting.name, "default": argparse.SUPPRESS, "help": shown}
         if setting.item_type is bool:
             options["action"] = argparse.BooleanOptionalAction
         else:
@@ -209,6 +216,6 @@ def _scalar(kind: Any, value: Any) -> Any:
     if not text:
         raise ValueError(f"expected text, got {value!r}")
     if kind is Path:
-        return Path(value)
+        return Path(value).expanduser()
     assert kind is str, f"a setting of type {kind} needs a `parse`"
     return value

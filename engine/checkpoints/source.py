@@ -10,7 +10,7 @@ from typing import Protocol
 import torch
 
 from engine.architecture.spec import ModelSpec, load_spec, read_generation_config, read_json
-from engine.checkpoints import synthetic
+from engine.checkpoints import shapes, synthetic
 from engine.checkpoints.default import NAME as DEFAULT_NAME
 from engine.checkpoints.default import find_default_model
 from engine.checkpoints.generation import sampling_defaults
@@ -104,12 +104,12 @@ class SyntheticSource:
     gguf_path: Path | None = None
 
     def __init__(self, model: str) -> None:
-        self.model = synthetic.parse(model)
+        self.model = shapes.parse(model)
         self.name = model
         self.spec = self.model.spec
         self.packing = self.model.quant
         self.packed_bytes = self.spec.parameters
-        self.tokenizer = Tokenizer(synthetic.tokenizer(self.spec.vocab))
+        self.tokenizer = Tokenizer(shapes.tokenizer(self.spec.vocab))
 
     @property
     def directory(self) -> Path:

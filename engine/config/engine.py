@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.config.fields import AMOUNT, COUNT, SHARE, check, parse_file, parse_memory, parse_path, parse_tuned, setting
+from engine.config.fields import AMOUNT, COUNT, SHARE, check, parse_file, parse_memory, setting
 from engine.config.grammar import GrammarConfig
 from engine.config.policies import (
+    BASELINES,
     DRAFT_POLICIES,
     ClaspConfig,
     DelConfig,
@@ -31,6 +32,7 @@ class EngineConfig:
         None,
         "checkpoint directory, .gguf file, Hugging Face id (OWNER/NAME[@REVISION]) or synthetic:NAME; default: "
         "SmolLM2-135M-Instruct",
+        group="model",
     )
     generation_config: str = setting(
         "auto",
@@ -43,27 +45,23 @@ class EngineConfig:
         "type of weights and activations; auto: bfloat16 where the kernels support it, otherwise float32",
         choices=("auto", "bfloat16", "float16", "float32"),
     )
-    draft_bits: str = setting(
-        "auto",
-        "bits of the copy of the weights for drafts; none: no copy; auto: 4, or none if the weights already have few "
-        "bits or memory is short",
-        choices=("auto", "none", "4", "5", "6", "8"),
-    )
-    draft_memory: int | float = setting(
-        0.5,
-        "maximum memory for the copy of the weights for drafts: a size (4GiB) or a share of free memory (0.5)",
-        parse=parse_memory,
-    )
     kernels: str = setting(
         "auto",
         "CPU kernels: native (bfloat16 only, compiled at the first start) or torch",
         choices=("auto", "native", "torch"),
     )
     threads: int = setting(0, "CPU threads of the model; 0: one per core, fewer for tiny models", limits=(0, 1024))
+    profile_dir: Path | None = setting(
+        None, "the only directory of latency profiles; default: the user's directory, then the shipped profiles"
+    )
+    profile: Path | None = setting(None, "latency profile file; it must match this machine and model", parse=parse_file)
+    max_num_seqs: int = setting(16, "maximum number of running requests", limits=COUNT, group="requests and memory")
     max_model_len: int | None = setting(
         None, "maximum context length in tokens; default: the model's own", parse=int, limits=(2, math.inf)
     )
-    max_num_seqs: int = setting(16, "maximum number of running requests", limits=COUNT)
+    max_queued: int = setting(
+        256, "maximum number of waiting requests; further ones are rejected with status 429", limits=AMOUNT
+    )
     max_num_batched_tokens: int | None = setting(
         None,
         "maximum tokens per pass, prompt chunks included; default: as many as take about one second",
@@ -74,43 +72,46 @@ class EngineConfig:
         0.4, "memory of the K/V cache: a size (4GiB) or a share of free memory (0.4)", parse=parse_memory
     )
     block_size: int = setting(16, "tokens per block of the K/V cache", limits=COUNT)
-    max_queued: int = setting(
-        256, "maximum number of waiting requests; further ones are rejected with status 429", limits=AMOUNT
-    )
     grammar: GrammarConfig = GrammarConfig()
-
-    draft_policy: str = setting("knapspec", "draft policy of requests that name none", choices=DRAFT_POLICIES)
-    fixed: FixedConfig = FixedConfig()
-    layerskip: LayerSkipConfig = LayerSkipConfig()
-    self_sd: SelfSDConfig = SelfSDConfig()
-    knn_ssd: KnnSSDConfig = KnnSSDConfig()
-    swift: SwiftConfig = SwiftConfig()
-    draft_confidence: float = setting(
-        0.7, "policies fixed, layerskip and clasp: minimum top-1 probability to continue a draft", limits=SHARE
+    draft_bits: str = setting(
+        "auto",
+        "bits of the copy of the weights for drafts; none: no copy; auto: 4, or none if the weights already have few "
+        "bits or memory is short",
+        choices=("auto", "none", "4", "5", "6", "8"),
+        group="drafting",
     )
-    del_: DelConfig = DelConfig()
-    clasp: ClaspConfig = ClaspConfig()
-    prompt_lookup: PromptLookupConfig = PromptLookupConfig()
-
+    draft_policy: str = setting("knapspec", "draft policy of requests that name none", choices=DRAFT_POLICIES)
+    draft_memory: int | float = setting(
+        0.5,
+        "maximum memory for the copy of the weights for drafts: a size (4GiB) or a share of free memory (0.5)",
+        parse=parse_memory,
+    )
     lookup: str = setting(
         "auto",
         "policy knapspec: draft by copying from an earlier occurrence of the last tokens, in the prompt or the answer, "
         "if that is expected to be faster (auto), or never (none)",
         choices=("auto", "none"),
     )
-    knapspec: KnapSpecConfig = KnapSpecConfig()
-
-    profile_dir: Path | None = setting(
-        None,
-        "the only directory of latency profiles; default: the user's directory, then the shipped profiles",
-        parse=parse_path,
-    )
     prior: str = setting(
         "auto",
         "policy knapspec: initial plans: a file made by `knapserve tune`, auto (those of this model, if any) or none",
-        parse=parse_tuned,
+        parse=lambda text: text if text in ("auto", "none") else str(parse_file(text)),
     )
-    profile: Path | None = setting(None, "latency profile file; it must match this machine and model", parse=parse_file)
+    knapspec: KnapSpecConfig = KnapSpecConfig()
+    draft_confidence: float = setting(
+        0.7,
+        "policies fixed, layerskip and clasp: minimum top-1 probability to continue a draft",
+        limits=SHARE,
+        group=BASELINES,
+    )
+    fixed: FixedConfig = FixedConfig()
+    layerskip: LayerSkipConfig = LayerSkipConfig()
+    self_sd: SelfSDConfig = SelfSDConfig()
+    knn_ssd: KnnSSDConfig = KnnSSDConfig()
+    swift: SwiftConfig = SwiftConfig()
+    del_: DelConfig = DelConfig()
+    clasp: ClaspConfig = ClaspConfig()
+    prompt_lookup: PromptLookupConfig = PromptLookupConfig()
 
     def __post_init__(self) -> None:
         check(self)
@@ -118,5 +119,7 @@ class EngineConfig:
             raise ConfigError(
                 "--max-num-batched-tokens must be at least --max-num-seqs: a pass has a token of every running request"
             )
+        if self.kernels == "native" and (self.device == "cuda" or self.dtype in ("float16", "float32")):
+            raise ConfigError("--kernels native needs a CPU and --dtype bfloat16")
         if not self.prefill_stall > 0:
             raise ConfigError(f"--prefill-stall must be a positive number of seconds, not {self.prefill_stall}")

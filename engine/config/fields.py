@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import field, fields
+from dataclasses import field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -54,21 +54,12 @@ def parse_memory(text: str) -> int | float:
     return share
 
 
-def parse_path(text: str) -> Path:
-    return Path(text).expanduser()
-
-
 def parse_file(text: str) -> Path:
     """Parse the path of a file that can be read. Raises ConfigError."""
-    path = parse_path(text)
+    path = Path(text).expanduser()
     if path.is_dir() or not os.access(path, os.R_OK):
         raise ConfigError(f"there is no file {path} that can be read")
     return path
-
-
-def parse_tuned(text: str) -> str:
-    """Parse "auto", "none" or the path of a file that can be read. Raises ConfigError."""
-    return text if text in ("auto", "none") else str(parse_file(text))
 
 
 def setting(
@@ -78,12 +69,15 @@ def setting(
     choices: tuple[str, ...] | None = None,
     limits: tuple[float, float] | None = None,
     parse: Callable[[str], T] | None = None,
+    group: str = "",
 ) -> T:
     """Declare a field of a settings dataclass, for `check` and `server.settings`.
 
     `choices` are the allowed values, `limits` the lowest and the highest. `parse` turns text into the value.
+    `group` is a title in the help, for this setting and those after it.
     """
-    return field(default=default, metadata={"help": help, "choices": choices, "limits": limits, "parse": parse})
+    metadata = {"help": help, "choices": choices, "limits": limits, "parse": parse, "group": group}
+    return field(default=default, metadata=metadata)
 
 
 def flag(name: str) -> str:
@@ -92,11 +86,12 @@ def flag(name: str) -> str:
 
 
 def check(config: DataclassInstance, prefix: str = "") -> None:
-    """Raise ConfigError if a field is outside its `choices` or `limits`. `prefix` precedes the names of settings."""
+    """Raise ConfigError if a field, nested or not, is outside its `choices` or `limits`. `prefix` is of the names."""
     for spec in fields(config):
-        if not spec.metadata:  # a nested dataclass, which checks itself
-            continue
         name, value = flag(prefix + spec.name), getattr(config, spec.name)
+        if is_dataclass(value) and not isinstance(value, type):
+            check(value, f"{prefix}{spec.name.rstrip('_')}_")
+            continue
         choices, limits = spec.metadata["choices"], spec.metadata["limits"]
         if choices and value not in choices:
             raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value}")

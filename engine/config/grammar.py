@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.config.fields import check, parse_bytes, setting
+from engine.config.fields import parse_bytes, setting
 
 _SECONDS = (0.01, 600)
 
@@ -23,6 +23,3 @@ class GrammarConfig:
         parse=parse_bytes,
         limits=(2**20, 2**40),
     )
-
-    def __post_init__(self) -> None:
-        check(self, "grammar_")

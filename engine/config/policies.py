@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.config.fields import AMOUNT, COUNT, SHARE, check, parse_tuned, setting
+from engine.config.fields import AMOUNT, COUNT, SHARE, setting
 from engine.errors import ConfigError
 
+BASELINES = "settings of the baseline policies"  # a group of the help
 TUNED_POLICIES = ("knn-ssd", "self-sd")  # which need layer sets of `knapserve tune`
-DRAFT_POLICIES = (
-    "knapspec",
-    "fixed",
-    "layerskip",
-    "swift",
-    "del",
-    "clasp",
-    "knn-ssd",
-    "self-sd",
-    "lookup",
-    "none",
-)
-MENUS = ("auto", "skip", "low-bit")  # values of `knapspec_menu`
+DRAFT_POLICIES = ("knapspec", "fixed", "layerskip", "swift", "del", "clasp", "knn-ssd", "self-sd", "lookup", "none")
 DRAFT_LENGTHS = ("static", "finite-state", "adaptive")  # values of `layerskip_length`
 
 
@@ -32,7 +21,7 @@ class KnapSpecConfig:
         "auto",
         "policy knapspec: cheaper variants of a sublayer for drafts. skip: leave it out, as in the paper. low-bit: run "
         "its copy in fewer bits, perhaps with attention to the first and last tokens only. auto: both, if possible",
-        choices=MENUS,
+        choices=("auto", "skip", "low-bit"),
     )
     interval: int = setting(64, "policy knapspec: minimum rounds between two searches of a request (T)", limits=COUNT)
     redecide: int = setting(8, "policy knapspec: minimum rounds between two decisions among known plans", limits=COUNT)
@@ -67,7 +56,6 @@ class KnapSpecConfig:
     budget: float = setting(0.005, "policy knapspec: maximum share of time spent on searches", limits=SHARE)
 
     def __post_init__(self) -> None:
-        check(self, prefix="knapspec_")
         if self.min_skip > self.max_skip:
             raise ConfigError("--knapspec-min-skip must not be above --knapspec-max-skip")
 
@@ -86,7 +74,6 @@ class FixedConfig:
     gamma: int = setting(4, "policy fixed: maximum tokens drafted per round", limits=AMOUNT)
 
     def __post_init__(self) -> None:
-        check(self, prefix="fixed_")
         plan = self.plan
         if set(plan) - set("0123"):
             raise ConfigError(f"--fixed-plan must consist of the digits 0 to 3, not {plan}")
@@ -117,9 +104,6 @@ class LayerSkipConfig:
         limits=SHARE,
     )
 
-    def __post_init__(self) -> None:
-        check(self, prefix="layerskip_")
-
 
 @dataclass(frozen=True)
 class SelfSDConfig:
@@ -132,13 +116,9 @@ class SelfSDConfig:
         "auto",
         "policy self-sd: layer sets: a file made by `knapserve tune --policy self-sd`, auto (those of this model, if "
         "any) or none",
-        parse=parse_tuned,
     )
     gamma: int = setting(12, "policy self-sd: maximum tokens drafted per round", limits=AMOUNT)
     confidence: float = setting(0.6, "policy self-sd: minimum top-1 probability to continue a draft", limits=SHARE)
-
-    def __post_init__(self) -> None:
-        check(self, prefix="self_sd_")
 
 
 @dataclass(frozen=True)
@@ -152,13 +132,9 @@ class KnnSSDConfig:
         "auto",
         "policy knn-ssd: layer sets: a file made by `knapserve tune --policy knn-ssd`, auto (those of this model, if "
         "any) or none",
-        parse=parse_tuned,
     )
     gamma: int = setting(12, "policy knn-ssd: maximum tokens drafted per round", limits=AMOUNT)
     confidence: float = setting(0.6, "policy knn-ssd: minimum top-1 probability to continue a draft", limits=SHARE)
-
-    def __post_init__(self) -> None:
-        check(self, prefix="knn_ssd_")
 
 
 @dataclass(frozen=True)
@@ -198,9 +174,6 @@ class SwiftConfig:
         0.8, "policy swift: minimum top-1 probability to continue a draft", limits=SHARE
     )
 
-    def __post_init__(self) -> None:
-        check(self, prefix="swift_")
-
 
 @dataclass(frozen=True)
 class DelConfig:
@@ -210,9 +183,6 @@ class DelConfig:
     gamma: int = setting(18, "policy del: maximum tokens drafted per round (d_max)", limits=AMOUNT)
     decay: float = setting(0.95, "policy del: weight of a round in the statistics, over the next one's", limits=SHARE)
     rows: int = setting(32, "policy del: last prompt tokens that the statistics begin with", limits=COUNT)
-
-    def __post_init__(self) -> None:
-        check(self, prefix="del_")
 
 
 @dataclass(frozen=True)
@@ -235,9 +205,6 @@ class ClaspConfig:
         limits=AMOUNT,
     )
 
-    def __post_init__(self) -> None:
-        check(self, prefix="clasp_")
-
 
 @dataclass(frozen=True)
 class PromptLookupConfig:
@@ -248,6 +215,3 @@ class PromptLookupConfig:
         "policy lookup: maximum tokens copied per round",
         limits=(0, 15),  # engine.draft.lookup.MAX_COPIED
     )
-
-    def __post_init__(self) -> None:
-        check(self, prefix="prompt_lookup_")

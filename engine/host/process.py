@@ -97,6 +97,7 @@ class EngineLaunch:
 
 def open_tokenizer(model: str | None) -> Tokenizer:
     """Read the tokenizer of the model that `--model` names; None: the default model. Raises ConfigError, ModelError."""
+    from engine.checkpoints import shapes
     from engine.checkpoints.default import find_default_model  # imports take as long as reading the file
     from engine.checkpoints.gguf_file import GgufFile
     from engine.checkpoints.gguf_tokenizer import read_tokenizer
@@ -104,9 +105,7 @@ def open_tokenizer(model: str | None) -> Tokenizer:
     from engine.text.tokenizer import Tokenizer
 
     if model is not None and model.startswith(SYNTHETIC):
-        from engine.checkpoints import synthetic  # imports torch, which only these models need here
-
-        return Tokenizer(synthetic.tokenizer(synthetic.parse(model).spec.vocab))
+        return Tokenizer(shapes.tokenizer(shapes.parse(model).spec.vocab))
     path = find_default_model() if model is None else resolve(model)
     return read_tokenizer(GgufFile(path)) if path.suffix == ".gguf" else Tokenizer.from_directory(path)
 

@@ -102,8 +102,8 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
     app.state.routes = [route for route in router.routes if isinstance(route, APIRoute)]
     app.include_router(router)
     # The middleware added last sees a request first.
-    if config.keys:
-        app.add_middleware(AuthMiddleware, keys=config.keys, metrics=config.metrics_auth)
+    if config.api_key:
+        app.add_middleware(AuthMiddleware, keys=config.api_key, metrics=config.metrics_auth)
     app.add_middleware(InternalErrorMiddleware)
     if config.cors_origins:
         app.add_middleware(

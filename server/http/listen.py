@@ -19,7 +19,11 @@ def listening(config: ServerConfig) -> Iterator[socket.socket]:
     """
     path = config.uds
     if path is None:
-        with bind(config.host, config.port) as listener:
+        kind, *_, address = socket.getaddrinfo(
+            config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        dual_stack = kind == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        with socket.create_server(address, family=kind, dualstack_ipv6=dual_stack) as listener:
             yield listener
         return
     if _is_stale(path):
@@ -36,26 +40,11 @@ def listening(config: ServerConfig) -> Iterator[socket.socket]:
                     path.unlink()
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """Listen on a port. Raises OSError."""
-    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    dual_stack = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-    return socket.create_server(address, family=family, dualstack_ipv6=dual_stack)
-
-
 def _is_stale(path: Path) -> bool:
     """Return whether a file is the socket of a server that has ended."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)  # a server that does not accept has not ended
         return path.is_socket() and probe.connect_ex(str(path)) == errno.ECONNREFUSED
-
-
-def address(config: ServerConfig, port: int) -> str:
-    """Return the URL of a server that listens on `port`, or `unix:` and the path of its socket."""
-    if config.uds is not None:
-        return f"unix:{config.uds}"
-    host = f"[{config.host}]" if ":" in config.host else config.host
-    return f"{'http' if config.ssl_certfile is None else 'https'}://{host}:{port}"
 
 
 def tls_context(config: ServerConfig) -> ssl.SSLContext | None:

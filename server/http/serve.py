@@ -18,7 +18,6 @@ from engine.api import Engine
 from engine.logs import JSONFormatter
 from server.config import ServerConfig
 from server.http.app import create_app
-from server.http.listen import address
 from server.http.protocol import Protocol
 from server.openai.services import Services
 
@@ -98,7 +97,8 @@ def build_server(engine: Engine, config: ServerConfig, port: int, tls: ssl.SSLCo
     app = create_app(engine, config)
     info = engine.info
     services: Services = app.state.services
-    url, model = address(config, port), services.names[0]
+    host, model = f"[{config.host}]" if ":" in config.host else config.host, services.names[0]
+    url = f"unix:{config.uds}" if config.uds else f"{'https' if tls else 'http'}://{host}:{port}"
     page = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:") + "/"
     facts = {"policy": info.default_policy, "device": info.device, "dtype": info.dtype, "profile": info.profile_file}
 

@@ -107,7 +107,7 @@ async def _generate(request: Request, translator: RequestTranslator) -> Response
         services.metrics.rejected("invalid")
         raise as_error(error) from None
     meter.facts |= services.facts(parsed)
-    key = _key(request) if len(services.config.keys) > 1 else ""
+    key = _key(request) if len(services.config.api_key) > 1 else ""
     try:
         generation = services.submit(parsed, meter, key)
         if parsed.stream:
@@ -363,7 +363,7 @@ def build_router(config: ServerConfig) -> APIRouter:
     """Build all routes. With API keys, those that require one document a 401."""
     router = APIRouter()
     add = router.add_api_route
-    key = [401] if config.keys else []
+    key = [401] if config.api_key else []
 
     def add_post(path: str, handler: Callable[..., Any], body: type | str, reply: Responses, **options: Any) -> None:
         """Add an endpoint that reads a body; `reply` describes what it streams or {}."""

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.architecture.rope import RopeSpec
-from engine.checkpoints import synthetic
+from engine.checkpoints import shapes
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
 from engine.config.policies import KnapSpecConfig
@@ -25,7 +25,7 @@ NAME = f"synthetic:{SMALL}"
 @pytest.fixture(scope="module")
 def small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(synthetic.SHAPES, SMALL, ("Llama", 6, 192, 512, (3, 1, 64), 4096, True, 8192, RopeSpec()))
+        patch.setitem(shapes.SHAPES, SMALL, ("Llama", 6, 192, 512, (3, 1, 64), 4096, True, 8192, RopeSpec()))
         yield
 
 
@@ -72,7 +72,7 @@ def test_a_random_prefix_is_a_prefix_hit(model: LoadedModel) -> None:
 )
 def test_an_unknown_name_or_option_is_refused(name: str, says: str) -> None:
     with pytest.raises(ModelError, match=says):
-        synthetic.parse(SYNTHETIC + name)
+        shapes.parse(SYNTHETIC + name)
 
 
 def test_shapes_have_the_sizes_they_are_named_for() -> None:
@@ -91,7 +91,7 @@ def test_shapes_have_the_sizes_they_are_named_for() -> None:
         ("qwen3-4b", 4.02),
         ("qwen3-8b", 8.19),
     ):
-        assert synthetic.shape(name).parameters / 1e9 == pytest.approx(billions, rel=0.01), name
+        assert shapes.shape(name).parameters / 1e9 == pytest.approx(billions, rel=0.01), name
 
 
 def test_a_saved_prefix_serves_another_core_as_if_it_had_read_the_prefix(model: LoadedModel) -> None:

@@ -16,11 +16,11 @@ import pytest
 
 from engine.errors import ConfigError
 from server.config import ServerConfig
-from server.http.listen import address, listening, tls_context
+from server.http.listen import listening, tls_context
 from server.http.loading import answer_while_loading
 from tests.support.fake import FakeEngine
 from tests.support.files import program
-from tests.support.harness import CHAT, CHAT_PATH, Live, ask, client_options
+from tests.support.harness import CHAT, CHAT_PATH, Live, ask, client_options, url_of
 
 Start = Callable[..., Live]
 
@@ -52,7 +52,7 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> ServerConfig:
 
 def test_a_loading_server_answers_on_every_kind_of_address(config: ServerConfig) -> None:
     with listening(config) as listener, answer_while_loading(listener, tls_context(config)):
-        url = address(config, 0 if config.uds else listener.getsockname()[1])
+        url = url_of(config, 0 if config.uds else listener.getsockname()[1])
         with httpx.Client(**client_options(config, url)) as client:
             assert client.get("/live").status_code == 200
             assert client.post(CHAT_PATH, json=CHAT).json()["error"]["code"] == "loading"
@@ -75,7 +75,7 @@ def test_clients_that_speak_no_tls_disturb_nobody(certificates: Path, capfd: pyt
             plain.sendall(b"GET /live HTTP/1.1\r\nHost: x\r\n\r\n")
             with suppress(ConnectionResetError):
                 assert not plain.recv(1 << 16).startswith(b"HTTP")
-        with httpx.Client(**client_options(config, address(config, port))) as client:
+        with httpx.Client(**client_options(config, url_of(config, port))) as client:
             assert client.get("/live").status_code == 200
     assert capfd.readouterr().err == ""
 
@@ -155,7 +155,7 @@ def test_keys_of_a_file_and_of_flags_are_all_accepted(monkeypatch: pytest.Monkey
     file = tmp_path / "keys"
     file.write_text(KEYS, "utf-8")
     config = read(monkeypatch, api_key_file=str(file), api_key="three")
-    assert config.keys == ("three", "one", "two")
+    assert config.api_key == ("three", "one", "two")
     for key, status in {"one": 200, "two": 200, "three": 200, "# of the front end": 401, "four": 401}.items():
         headers = {"authorization": f"Bearer {key}"}
         assert ask(FakeEngine(), "GET", "/v1/models", config=config, headers=headers).status_code == status

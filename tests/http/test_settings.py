@@ -6,6 +6,7 @@ Unknown keys fail, and every error names its source.
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -158,15 +159,34 @@ def test_impossible_settings_are_refused(change: dict[str, object]) -> None:
         ServerConfig(**change)  # type: ignore[arg-type]
 
 
-def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
+def help_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     with pytest.raises(SystemExit) as exit:
-        main(["serve", "--help"])
+        main(arguments)
     assert exit.value.code == 0
-    text = "".join(capsys.readouterr().out.split())  # without the line breaks
+    return capsys.readouterr().out
+
+
+def test_each_setting_is_explained_by_one_of_two_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    usual, policies = (
+        "".join(help_of(capsys, "serve", flag).split())  # without the line breaks
+        for flag in ("--help", "--help-policies")
+    )
     for kind in (ServerConfig, EngineConfig):
         for found in settings_of(kind):
-            assert f"KNAPSERVE_{found.name.upper()}" in text
-            assert "".join(found.spec.metadata["help"].split()) in text
+            explained = "".join(found.spec.metadata["help"].split())
+            variable = f"KNAPSERVE_{found.name.upper()})"
+            assert (explained in usual and variable in usual) != (explained in policies and variable in policies)
+            if found.name.startswith(("swift_", "layerskip_", "draft_confidence")):
+                assert variable in policies
+            if found.name.startswith(("port", "knapspec_", "lookup")):
+                assert variable in usual
+
+
+def test_help_is_in_groups_with_a_title(capsys: pytest.CaptureFixture[str]) -> None:
+    titles = re.findall(r"^(\S.*):$", help_of(capsys, "serve", "--help"), re.MULTILINE)
+    assert {"address", "API keys", "log", "model", "drafting"} <= set(titles)
+    assert len(titles) == len(set(titles))
+    assert "settings of the baseline policies" not in titles
 
 
 def test_settings_of_the_engine_are_loaded_alike() -> None:

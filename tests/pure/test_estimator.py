@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.architecture.spec import Variants, exit_plan
-from engine.checkpoints.synthetic import shape
+from engine.checkpoints.shapes import shape
 from engine.draft.costs import CostModel
 from engine.draft.estimator import MAX_PLANS, AgreementShift, Estimator, shifted, union
 from engine.draft.tpt import count

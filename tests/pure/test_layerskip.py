@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.checkpoints.synthetic import shape
+from engine.checkpoints.shapes import shape
 from engine.config.engine import EngineConfig
 from engine.config.policies import LayerSkipConfig
 from engine.draft.base import BatchView, Outcome, PolicyContext, RequestView, RoundOutcome

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.checkpoints.synthetic import shape
+from engine.checkpoints.shapes import shape
 from engine.draft.costs import CostModel
 from engine.draft.lookup import MAX_COPIED, AgreementCounts, Lookup, Match, plan_lookup
 from engine.step import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.checkpoints.synthetic import shape
+from engine.checkpoints.shapes import shape
 from engine.config.engine import EngineConfig
 from engine.config.policies import PromptLookupConfig
 from engine.draft.base import PolicyContext
@@ -60,6 +60,6 @@ def test_nothing_is_copied_without_a_match_or_room() -> None:
 
 
 def test_the_setting_allows_as_many_tokens_as_a_match_has() -> None:
-    assert PromptLookupConfig(gamma=MAX_COPIED).gamma == MAX_COPIED
+    assert EngineConfig(prompt_lookup=PromptLookupConfig(gamma=MAX_COPIED)).prompt_lookup.gamma == MAX_COPIED
     with pytest.raises(ConfigError, match="--prompt-lookup-gamma"):
-        PromptLookupConfig(gamma=MAX_COPIED + 1)
+        EngineConfig(prompt_lookup=PromptLookupConfig(gamma=MAX_COPIED + 1))

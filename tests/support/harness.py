@@ -19,7 +19,7 @@ from fastapi import FastAPI
 
 from server.config import ServerConfig
 from server.http.app import create_app
-from server.http.listen import address, listening, tls_context
+from server.http.listen import listening, tls_context
 from server.http.serve import GracefulServer, build_server
 from server.openai.services import Services
 from tests.support.fake import FakeEngine
@@ -87,7 +87,7 @@ class Live:
         config = replace(config, port=0)
         listener: socket.socket = self._stack.enter_context(listening(config))
         self.port = 0 if config.uds else listener.getsockname()[1]
-        self.url = address(config, self.port)
+        self.url = url_of(config, self.port)
         self.server: GracefulServer = build_server(engine, config, self.port, tls_context(config))
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]}, daemon=True)
         self.thread.start()
@@ -106,6 +106,12 @@ class Live:
         self.thread.join(20)
         assert not self.thread.is_alive()
         self._stack.close()
+
+
+def url_of(config: ServerConfig, port: int) -> str:
+    """The address of a server of these settings on this machine, as its start line names it."""
+    scheme = "https" if config.ssl_certfile else "http"
+    return f"unix:{config.uds}" if config.uds else f"{scheme}://127.0.0.1:{port}"
 
 
 def client_options(config: ServerConfig, url: str) -> dict[str, Any]:
