@@ -28,59 +28,63 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `knapserve`. Returns the exit code: 1 for a failure while running, 2 for invalid arguments or settings."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    args = _parser(arguments[:2]).parse_args(arguments)
+    args = _parser(arguments).parse_args(arguments)
     try:
         if args.command == "serve":
             return _serve(args)
-        config = _read_settings(args).build(EngineConfig)
+        # All subcommands accept all settings, so that they can share one file.
+        config = Settings.read((ServerConfig, EngineConfig), args, os.environ).build(EngineConfig)
         return int(import_module(args.module).run(args, config))
     except KnapServeError as error:
         print(f"knapserve: error: {error}", file=sys.stderr)
         return 1 if isinstance(error, EngineUnavailableError) else 2
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # whoever read the output has left; the interpreter would say so again at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
-# Commands that measure: help text, and the module with their `add_arguments` and `run`.
-_MEASUREMENTS = {
+# Commands but `serve`: help text, and the module with their `add_arguments` and `run`.
+_COMMANDS = {
+    "chat": ("chat with a running server in the terminal", "server.terminal.chat"),
+    "models": ("list the models on this machine", "server.terminal.models"),
     "profile": ("measure the latency profile of this machine and model", "bench.profile"),
     "tune": ("search offline for draft plans", "bench.tune"),
-}
-_BENCHES = {
-    "compare": ("compare all draft policies over domains, mixed streams and context lengths", "bench.compare.run"),
-    "decode": ("compare the decoding speed of draft policies", "bench.decode"),
-    "hostile": ("send hostile requests to a running server, with a probe beside them", "bench.hostile.run"),
-    "prefill": ("measure the speed of processing a long prompt", "bench.prefill"),
-    "serve": ("measure the streaming speed of running servers", "bench.serve"),
+    "bench compare": (
+        "compare all draft policies over domains, mixed streams and context lengths",
+        "bench.compare.run",
+    ),
+    "bench decode": ("compare the decoding speed of draft policies", "bench.decode"),
+    "bench hostile": ("send hostile requests to a running server, with a probe beside them", "bench.hostile.run"),
+    "bench prefill": ("measure the speed of processing a long prompt", "bench.prefill"),
+    "bench serve": ("measure the streaming speed of running servers", "bench.serve"),
 }
 
 
-def _parser(command: list[str]) -> argparse.ArgumentParser:
+def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     """Build the parser. Only the subcommand in use gets its arguments, as some import the engine for them."""
     parser = argparse.ArgumentParser(
         prog="knapserve", description="OpenAI-compatible inference server with self-speculative decoding."
     )
     parser.add_argument("--version", action="version", version=f"knapserve {version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    policies = "--help-policies" in arguments
     serve = _command(commands, "serve", "serve a model with an OpenAI-compatible HTTP API")
-    if command[:1] == ["serve"]:
+    if arguments[:1] == ["serve"]:
+        serve.usage = "knapserve serve [MODEL] [settings]"
         serve.add_argument("positional_model", nargs="?", metavar="MODEL", help="the same as --model")
-        _add_settings(serve, ServerConfig, EngineConfig)
+        _add_settings(serve, ServerConfig, EngineConfig, baselines=policies)
     bench = _command(commands, "bench", "run a benchmark")
     measures = bench.add_subparsers(dest="measure", required=True, metavar="BENCHMARK")
-    for name, (summary, module) in _MEASUREMENTS.items():
-        _add_measure(_command(commands, name, summary), module if command[:1] == [name] else None)
-    for name, (summary, module) in _BENCHES.items():
-        _add_measure(_command(measures, name, summary), module if command == ["bench", name] else None)
+    for name, (summary, module) in _COMMANDS.items():
+        own = _command(measures if name.startswith("bench ") else commands, name.removeprefix("bench "), summary)
+        if " ".join(arguments[: len(name.split())]) == name:
+            import_module(module).add_arguments(own)
+            if module.startswith("bench."):
+                _add_settings(own, EngineConfig, baselines=policies)
+            own.set_defaults(module=module)
     return parser
-
-
-def _add_measure(parser: argparse.ArgumentParser, module: str | None) -> None:
-    """Add the arguments of a measuring command if it is in use, that is, `module` is not None."""
-    if module is not None:
-        import_module(module).add_arguments(parser)
-        _add_settings(parser, EngineConfig)
-        parser.set_defaults(module=module)
 
 
 def _command(commands: Subparsers, name: str, summary: str) -> argparse.ArgumentParser:
@@ -90,17 +94,13 @@ def _command(commands: Subparsers, name: str, summary: str) -> argparse.Argument
     return parser
 
 
-def _add_settings(parser: argparse.ArgumentParser, *kinds: type) -> None:
+def _add_settings(parser: argparse.ArgumentParser, *kinds: type, baselines: bool) -> None:
     parser.add_argument(
         "--config", metavar="FILE", help="TOML file with settings; the environment and flags take precedence"
     )
+    parser.add_argument("--help-policies", action="help", help="show the settings of the baseline policies and exit")
     for kind in kinds:
-        add_arguments(parser, kind)
-
-
-def _read_settings(args: argparse.Namespace) -> Settings:
-    # All subcommands accept all settings, so that they can share one file.
-    return Settings.read((ServerConfig, EngineConfig), args, os.environ)
+        add_arguments(parser, kind, baselines=baselines)
 
 
 def _serve(args: argparse.Namespace) -> int:
@@ -108,7 +108,7 @@ def _serve(args: argparse.Namespace) -> int:
         if getattr(args, "model", args.positional_model) != args.positional_model:
             raise ConfigError(f"MODEL is {args.positional_model}, but --model is {args.model}; name one of them")
         args.model = args.positional_model
-    settings = _read_settings(args)
+    settings = Settings.read((ServerConfig, EngineConfig), args, os.environ)
     config, engine_config = settings.build(ServerConfig), settings.build(EngineConfig)
 
     from engine.architecture.spec import load_spec
@@ -128,8 +128,11 @@ def _serve(args: argparse.Namespace) -> int:
     tls = tls_context(config)
     configure_logging(config.log_level, config.log_format)
     with ExitStack() as stack:
+        if threading.current_thread() is threading.main_thread():
+            # Until the server installs its own handler: a container's first process ignores what it does not handle.
+            before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+            stack.callback(signal.signal, signal.SIGTERM, before)
         try:
-            stack.enter_context(_exits_on_sigterm())
             listener = stack.enter_context(listening(config))
         except OSError as error:
             where = config.uds or f"{config.host}:{config.port}"
@@ -143,22 +146,6 @@ def _serve(args: argparse.Namespace) -> int:
 
                 engine = ready()
         return run(engine, config, listener, tls)
-
-
-@contextmanager
-def _exits_on_sigterm() -> Iterator[None]:
-    """Exit on SIGTERM until the server installs its own handler.
-
-    The first process of a container ignores signals for which it has no handler.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFValueType
 from engine.errors import ModelError
 from engine.quantised.formats import GGUF_FORMATS
 
+ARCHITECTURES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
 _FLOATS = ("F32", "F16", "BF16", "F64")
 READABLE_TYPES = (*_FLOATS, *GGUF_FORMATS)
 _NUMBERS = {

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.architecture.spec import ModelSpec, parse_spec
 from engine.checkpoints.generation import check_defaults
-from engine.checkpoints.gguf_file import GgufFile, GgufTensor
+from engine.checkpoints.gguf_file import ARCHITECTURES, GgufFile, GgufTensor
 from engine.checkpoints.gguf_metadata import check_unread
 from engine.checkpoints.gguf_tokenizer import end_ids, read_tokenizer
 from engine.checkpoints.hub import SAMPLE
@@ -25,7 +25,6 @@ from engine.model.weights import expected_tensors, load_decoder
 from engine.quantised.formats import GGUF_FORMATS
 from engine.quantised.packed import PackedRows, dequantise
 
-_ARCHITECTURES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
 _LAYER_NAMES = {
     "input_layernorm": "attn_norm",
     "self_attn.q_proj": "attn_q",
@@ -160,9 +159,9 @@ def spec_of(gguf: GgufFile) -> ModelSpec:
 def config_of(gguf: GgufFile) -> dict[str, Any]:
     """Convert the metadata to the contents of a config.json. Raises ModelError."""
     kind = gguf.field("general.architecture", str, "")
-    if kind not in _ARCHITECTURES:
+    if kind not in ARCHITECTURES:
         raise ModelError(
-            f"{gguf.path}: architecture {kind or '(none)'} is not supported; supported: {', '.join(_ARCHITECTURES)}"
+            f"{gguf.path}: architecture {kind or '(none)'} is not supported; supported: {', '.join(ARCHITECTURES)}"
         )
 
     def value(key: str, default: Any = None) -> Any:
@@ -174,7 +173,7 @@ def config_of(gguf: GgufFile) -> dict[str, Any]:
     if embedding is None or missing:
         raise ModelError(f"{gguf.path} lacks {missing[0] if missing else 'token_embd.weight'}")
     config = {
-        "architectures": [_ARCHITECTURES[kind]],
+        "architectures": [ARCHITECTURES[kind]],
         "num_hidden_layers": value("block_count"),
         "hidden_size": value("embedding_length"),
         "intermediate_size": value("feed_forward_length"),

@@ -35,13 +35,17 @@ def resolve(model: str, *, download: bool = True) -> Path:
     return _fetch(model) if download else path
 
 
+def models_in(directory: Path) -> list[Path]:
+    """Return the models of a directory: GGUF files, of a split one the first, and itself if it is a checkpoint."""
+    paths = sorted(directory.glob("*.gguf"))
+    files = [path for path in paths if not _LATER_SHARD.search(path.name) and "mmproj" not in path.name]
+    is_checkpoint = (directory / "config.json").exists() and any(directory.glob("*.safetensors"))
+    return [*files, directory] if is_checkpoint else files
+
+
 def _find_gguf(directory: Path, kind: str = "") -> Path | None:
-    """Return the GGUF file whose name contains `kind`, or None; of a split model, the first. Raises ModelError."""
-    files = [
-        path
-        for path in sorted(directory.glob("*.gguf"))
-        if kind.lower() in path.name.lower() and not _LATER_SHARD.search(path.name) and "mmproj" not in path.name
-    ]
+    """Return the GGUF file whose name contains `kind`, or None. Raises ModelError if there are several."""
+    files = [path for path in models_in(directory) if path != directory and kind.lower() in path.name.lower()]
     if len(files) > 1:
         names = ", ".join(path.name for path in files)
         raise ModelError(f"{directory} has several GGUF files: {names}; set --model to the path of one")

@@ -157,12 +157,15 @@ def test_every_flag_of_the_guide_exists() -> None:
 
     parser = argparse.ArgumentParser()
     for kind in (ServerConfig, EngineConfig):
-        add_arguments(parser, kind)
-    flags = {"--config", "--help"} | flags_of(parser.format_usage())
-    for module in ("compare.run", "decode", "prefill", "serve", "profile", "tune"):
-        bench = argparse.ArgumentParser()
-        importlib.import_module(f"bench.{module}").add_arguments(bench)
-        flags |= flags_of(bench.format_usage())
+        add_arguments(parser, kind, baselines=False)
+    policies = argparse.ArgumentParser()
+    add_arguments(policies, EngineConfig, baselines=True)
+    flags = {"--config", "--help", "--help-policies"} | flags_of(parser.format_usage() + policies.format_usage())
+    measures = [f"bench.{name}" for name in ("compare.run", "decode", "prefill", "serve", "profile", "tune")]
+    for module in (*measures, "server.terminal.chat", "server.terminal.models"):
+        command = argparse.ArgumentParser()
+        importlib.import_module(module).add_arguments(command)
+        flags |= flags_of(command.format_usage())
     pages = ("docs/guide.md", "docs/api.md", "docs/method.md", "docs/results.md")
     named = {flag for page in pages for span in code_spans(text_of(page)) for flag in flags_of(span)}
     assert named - flags - {"--no-deps"} == set()

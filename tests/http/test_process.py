@@ -179,11 +179,20 @@ def test_a_server_on_a_unix_socket_removes_it_at_exit(tmp_path: Path) -> None:
         ["--model", str(REPOSITORY)],
         ["--kernels", "native", "--dtype", "float32"],
         ["--profile", "/missing.json"],
-        ["--self-sd-sets", "/missing.json"],
     ],
 )
 def test_bad_flags_are_refused_before_anything_heavy_is_imported(flags: list[str]) -> None:
     assert imports("serve", *flags) == (2, [])
+
+
+def test_a_reader_that_leaves_is_no_traceback() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    code = "import sys; from server.cli import main; sys.exit(main(['models']))"
+    command = [sys.executable, "-u", "-c", code]
+    done = subprocess.run(command, cwd=REPOSITORY, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 @pytest.mark.parametrize("flags", [["--help"], ["serve", "--help"], ["bench", "--help"], ["--version"]])
