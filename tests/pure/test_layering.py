@@ -15,6 +15,7 @@ WITHOUT_TORCH = (
     "engine.core.loop",
     "engine.core.scheduler",
     "engine.kv.blocks",
+    "engine.checkpoints.shapes",
     "engine.config",
     "engine.types",
     "engine.step",
