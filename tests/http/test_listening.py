@@ -67,6 +67,16 @@ def test_a_loaded_server_answers_on_every_kind_of_address(live: Start, config: S
         assert reply.json()["choices"][0]["message"]["content"] == "ab"
 
 
+def test_a_client_that_leaves_cancels_on_every_kind_of_address(live: Start, config: ServerConfig) -> None:
+    engine = FakeEngine(("x",) * 10, gated=True)
+    settings = {name: getattr(config, name) for name in ("uds", "ssl_certfile", "ssl_keyfile")}
+    server = live(engine, **settings)
+    engine.release()  # a stream begins with its first token
+    with server.client.stream("POST", CHAT_PATH, json=CHAT | {"stream": True}) as reply:
+        assert next(reply.iter_lines()).startswith("data: ")
+    assert engine.left.wait(10)
+
+
 def test_clients_that_speak_no_tls_disturb_nobody(certificates: Path, capfd: pytest.CaptureFixture[str]) -> None:
     config = ServerConfig(port=0, ssl_certfile=certificates / "one.pem", ssl_keyfile=certificates / "one.key")
     with listening(config) as listener, answer_while_loading(listener, tls_context(config)):
