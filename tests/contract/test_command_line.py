@@ -138,20 +138,19 @@ def test_tune_saves_plans_that_a_bench_begins_with(knapserve: Run, tmp_path: Pat
     if not result["plans"]:
         pytest.skip("nothing is worth drafting with on this machine now")
     rows = {row["policy"]: row["tokens_per_second"] for row in result["rows"]}
-    assert rows.keys() == {"none", "knapspec", "with new plans"}
+    assert {"none", "knapspec", "with new plans"} <= rows.keys()
     assert result["saved"] == (max(rows, key=rows.__getitem__) == "with new plans") == Path(result["path"]).exists()
-    if not result["saved"]:
-        pytest.skip("nothing is faster with plans on this machine now")
-    again = knapserve("tune", *flags)
+    assert Path(result["path"]).parent == tmp_path
+    path = Path(result["path"]) if result["saved"] else PREPARED / "prior.json"
+    again = knapserve("tune", *flags, "--prior", str(path))
     assert again.returncode == 0, again.stderr
     later = json.loads(again.stdout.splitlines()[-1])
     assert not later["plans"] or "with current plans" in {row["policy"] for row in later["rows"]}
-    assert Path(result["path"]).parent == tmp_path
     bench = ("bench", "decode", "--policies", "knapspec", *flags)
-    process = knapserve(*bench, "--prior", result["path"])
+    process = knapserve(*bench, "--prior", str(path))
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout.splitlines()[-1])["answers_that_differ_from_none"] == 0
-    raw = json.loads(Path(result["path"]).read_text())
+    raw = json.loads(path.read_text())
     for name, text in {
         "of another model": json.dumps(raw | {"model": "0" * 64}),
         "too short": json.dumps(raw | {"plans": [raw["plans"][0] | {"plan": "10"}]}),
