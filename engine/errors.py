@@ -19,7 +19,16 @@ class ConfigError(KnapServeError):
 
 
 class ModelError(KnapServeError):
-    """A checkpoint cannot be loaded or is not supported."""
+    """A checkpoint cannot be loaded or is not supported.
+
+    The message becomes one line that a terminal can show: it may quote whatever the checkpoint's author wrote.
+    """
+
+    def __init__(self, message: str) -> None:
+        line = " ".join(message.split())
+        if len(line) > 600:  # characters; the end says what would be right
+            line = f"{line[:400]} … {line[-200:]}"
+        super().__init__("".join(c if c.isprintable() else "\ufffd" for c in line))
 
 
 class ProfileMismatchError(KnapServeError):

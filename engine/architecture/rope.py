@@ -101,14 +101,14 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
     partial = parameters.get("partial_rotary_factor", config.get("partial_rotary_factor"))
     if partial not in (None, 1, 1.0):
         raise ModelError("partial_rotary_factor is not supported: RoPE must rotate whole heads")
-    theta = float(parameters.get("rope_theta") or config.get("rope_theta") or 10000.0)
+    theta = number(parameters, "rope_theta", config.get("rope_theta") or 10000.0)
     if not 1 < theta < _HUGE:
         raise ModelError(f"rope_theta is {theta}; it must be above 1")
     if kind == "default":
         return RopeSpec(theta=theta)
     positions = int(config["max_position_embeddings"])
-    original = int(parameters.get("original_max_position_embeddings") or positions)
-    factor = float(parameters["factor"] if parameters.get("factor") is not None else positions / original)
+    original = int(number(parameters, "original_max_position_embeddings", positions) or positions)
+    factor = number(parameters, "factor", positions / max(original, 1))
     if not (1 <= factor < _HUGE and original >= 1):
         raise ModelError(
             f"RoPE scaling has the factor {factor} and {original} original positions; both must be at least 1"
@@ -116,11 +116,11 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
     if kind == "linear":
         return RopeSpec(kind, theta, factor)
     if kind == "llama3":
-        low, high = float(parameters["low_freq_factor"]), float(parameters["high_freq_factor"])
+        low, high = number(parameters, "low_freq_factor"), number(parameters, "high_freq_factor")
         if not 0 < low < high < _HUGE:
             raise ModelError(f"RoPE's low_freq_factor is {low}; it must be above 0 and below high_freq_factor, {high}")
         return RopeSpec(kind, theta, factor, original, low, high)
-    fast, slow = float(parameters.get("beta_fast") or 32), float(parameters.get("beta_slow") or 1)
+    fast, slow = number(parameters, "beta_fast", 32), number(parameters, "beta_slow", 1)
     try:
         magnitude = _yarn_magnitude(parameters, factor)
     except (ZeroDivisionError, OverflowError):
@@ -137,6 +137,15 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
         truncate=bool(parameters.get("truncate", True)),
         magnitude=magnitude,
     )
+
+
+def number(fields: dict[str, Any], key: str, default: Any = None) -> float:
+    """Return a number, perhaps infinite or none. Raises KeyError if there is none, and ModelError for anything else."""
+    value = fields[key] if default is None or fields.get(key) is not None else default
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{key} is {value!r}; it must be a number") from None
 
 
 def _flat(parameters: Any) -> dict[str, Any]:
@@ -158,7 +167,7 @@ def _yarn_magnitude(parameters: dict[str, Any], factor: float) -> float:
         return 0.1 * scale * math.log(factor) + 1.0 if factor > 1 else 1.0
 
     if parameters.get("attention_factor") is not None:
-        return float(parameters["attention_factor"])
+        return number(parameters, "attention_factor")
     if parameters.get("mscale") and parameters.get("mscale_all_dim"):
-        return magnitude(float(parameters["mscale"])) / magnitude(float(parameters["mscale_all_dim"]))
+        return magnitude(number(parameters, "mscale")) / magnitude(number(parameters, "mscale_all_dim"))
     return magnitude(1.0)

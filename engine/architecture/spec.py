@@ -2,11 +2,13 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.architecture.rope import RopeSpec, parse_rope
+from engine.architecture.rope import RopeSpec, number, parse_rope
 from engine.errors import ModelError
 
 
@@ -39,6 +41,7 @@ SINKS, RECENT = 64, 1024
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 _DEFAULT_WINDOW = 4096
 _MAX_LAYERS = 2000
+_MOST_JSON_BYTES = 32 << 20  # values may take twenty times as much memory
 _ACTIVATIONS = ("silu", "swish")
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_intermediate_size")
 
@@ -152,7 +155,9 @@ def exit_plan(spec: ModelSpec, depth: int) -> Variants:
 
 def load_spec(directory: Path) -> ModelSpec:
     """Read config.json (and generation_config.json for EOS ids). Raises ModelError."""
-    return parse_spec(read_json(directory / "config.json"), read_generation_config(directory))
+    config, generation = read_json(directory / "config.json"), read_generation_config(directory)
+    with naming(directory / "config.json"):
+        return parse_spec(config, generation)
 
 
 def read_generation_config(directory: Path) -> dict[str, Any]:
@@ -167,13 +172,13 @@ def parse_spec(config: dict[str, Any], generation: dict[str, Any] | None = None)
     try:
         spec = _spec(architecture, family, config, generation or {})
     except KeyError as missing:
-        raise ModelError(f"config.json lacks {missing}") from None
+        raise ModelError(f"it lacks {missing}") from None
     except (TypeError, ValueError, OverflowError, AttributeError) as wrong:
-        raise ModelError(f"config.json has an invalid value: {wrong}") from None
+        raise ModelError(f"a value is invalid: {wrong}") from None
     sizes = (spec.layers, spec.hidden, spec.intermediate, spec.heads, spec.kv_heads, spec.head_dim, spec.vocab)
     if min(sizes) < 1 or spec.heads % spec.kv_heads or spec.head_dim % 2 or spec.max_positions < 2:
         raise ModelError(
-            f"config.json has the impossible shape {spec.shape_key}: sizes must be at least 1, num_attention_heads a "
+            f"the shape {spec.shape_key} is impossible: sizes must be at least 1, num_attention_heads a "
             "multiple of num_key_value_heads, head_dim even, and max_position_embeddings at least 2"
         )
     if not 0 <= spec.norm_eps < 1:
@@ -199,13 +204,13 @@ def _family(config: dict[str, Any]) -> tuple[str, Family]:
 
 
 def _spec(architecture: str, family: Family, config: dict[str, Any], generation: dict[str, Any]) -> ModelSpec:
-    layers, heads = _count(config["num_hidden_layers"]), _count(config["num_attention_heads"])
-    hidden = _count(config["hidden_size"])
+    layers, heads = _count(config, "num_hidden_layers"), _count(config, "num_attention_heads")
+    hidden = _count(config, "hidden_size")
     if heads == 0:
         raise ModelError("num_attention_heads is 0; it must be at least 1")
     kv_heads = config.get("num_key_value_heads", family.kv_heads)
     attention_bias = bool(config.get("attention_bias", False))
-    positions = _count(config.get("max_position_embeddings", family.positions))
+    positions = _count(config, "max_position_embeddings", family.positions)
     rope = parse_rope(config | {"max_position_embeddings": positions})
     if layers > _MAX_LAYERS:
         raise ModelError(f"num_hidden_layers is {layers}; the limit is {_MAX_LAYERS}")
@@ -213,13 +218,13 @@ def _spec(architecture: str, family: Family, config: dict[str, Any], generation:
         architecture=architecture,
         layers=layers,
         hidden=hidden,
-        intermediate=_count(config["intermediate_size"]),
+        intermediate=_count(config, "intermediate_size"),
         heads=heads,
-        kv_heads=heads if kv_heads is None else _count(kv_heads),
-        head_dim=_count(config.get("head_dim") or family.head_dim or hidden // heads),
-        vocab=_count(config["vocab_size"]),
+        kv_heads=heads if kv_heads is None else _count(config, "num_key_value_heads", kv_heads),
+        head_dim=_count(config, "head_dim") if config.get("head_dim") else family.head_dim or hidden // heads,
+        vocab=_count(config, "vocab_size"),
         max_positions=max(positions, rope.reach),
-        norm_eps=float(config.get("rms_norm_eps", 1e-6)),
+        norm_eps=number(config, "rms_norm_eps", 1e-6),
         tied=bool(config.get("tie_word_embeddings", False)),
         eos_token_ids=_eos_ids(config, generation),
         dtype=str(config.get("dtype") or config.get("torch_dtype") or "float32").removeprefix("torch."),
@@ -237,14 +242,14 @@ def _windows(family: Family, config: dict[str, Any], layers: int) -> tuple[int, 
     window = config.get("sliding_window", _DEFAULT_WINDOW)
     if not family.windows or window is None or (family.switch and not config.get("use_sliding_window", False)):
         return ()
-    size = _count(window)
+    size = _count(config, "sliding_window", window)
     if size < 1:
         raise ModelError(f"sliding_window is {size}; it must be at least 1")
     if not family.switch:
         return (size,) * layers
     kinds = config.get("layer_types")
     if kinds is None:
-        first = _count(config.get("max_window_layers", 28))
+        first = _count(config, "max_window_layers", 28)
         kinds = ["sliding_attention" if layer >= first else "full_attention" for layer in range(layers)]
     if not isinstance(kinds, list) or len(kinds) != layers:
         raise ModelError(f"layer_types must have {layers} entries, one per layer")
@@ -255,26 +260,46 @@ def _windows(family: Family, config: dict[str, Any], layers: int) -> tuple[int, 
     return windows if any(windows) else ()
 
 
-def _count(value: Any) -> int:
-    """Convert a number to a non-negative integer. Raises ValueError for booleans, text and fractions."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or not 0 <= value < 2**31:
-        raise ValueError(f"{value!r} is not a whole number from 0 to 2147483647")
+def _count(config: dict[str, Any], key: str, default: int | None = None) -> int:
+    """Return a non-negative whole number. Raises KeyError if there is none, and ModelError for anything else."""
+    value = config.get(key, default)
+    if value is None:
+        raise KeyError(key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**31 or value % 1:
+        raise ModelError(f"{key} is {value!r}; it must be a whole number from 0 to 2147483647")
     return int(value)
 
 
 def _eos_ids(config: dict[str, Any], generation: dict[str, Any]) -> tuple[int, ...]:
-    ids = generation.get("eos_token_id")
-    if ids is None:
-        ids = config.get("eos_token_id")
+    key = "eos_token_id"
+    ids = config.get(key)
+    if generation.get(key) is not None:
+        ids, key = generation[key], f"generation_config.json's {key}"
     if ids is None:
         return ()
-    return tuple(_count(i) for i in ids) if isinstance(ids, list) else (_count(ids),)
+    return tuple(_count({key: id}, key) for id in (ids if isinstance(ids, list) else [ids]))
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Put the name of a file before the message of a ModelError."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object from a checkpoint's file. Raises ModelError naming the file."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > _MOST_JSON_BYTES:
+            raise ValueError(f"it has more than {_MOST_JSON_BYTES} bytes")
+        # Integers beyond 64 bits become floats, infinity at most, as in other readers.
+        value = json.loads(
+            path.read_text(encoding="utf-8"),
+            parse_int=lambda digits: int(digits) if len(digits) < 20 else float(digits),
+        )
+        json.dumps(value, ensure_ascii=False).encode()  # raises ValueError for text that is not Unicode
     except (FileNotFoundError, NotADirectoryError):
         raise ModelError(f"{path.parent} is not a checkpoint: it has no {path.name}") from None
     except (OSError, ValueError, RecursionError) as error:

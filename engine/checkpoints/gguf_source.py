@@ -55,7 +55,7 @@ class GgufSource:
         try:
             self.spec = spec_of(self._gguf)
         except ModelError as error:
-            raise ModelError(f"{path.name}: {str(error).replace('config.json', 'its metadata')}") from None
+            raise ModelError(f"{path.name}: {error}") from None
         self.tokenizer = read_tokenizer(self._gguf)
         self.eos_token_ids = tuple(i for i in end_ids(self._gguf) if i < self.spec.vocab)
         values = partial(self._gguf.field, kind=object)

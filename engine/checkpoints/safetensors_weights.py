@@ -1,7 +1,7 @@
 """Weights in the safetensors files of a checkpoint. Names and shapes are checked before any tensor is read."""
 
-import json
 import logging
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from engine.architecture.spec import naming, read_json
 from engine.errors import ModelError
 from engine.quantised.config import Quantisation
 from engine.quantised.packed import PackedRows, dequantise
@@ -31,6 +32,7 @@ class SafetensorsWeights:
     def __init__(
         self, directory: Path, expected: dict[str, tuple[int, ...]], quantisation: Quantisation | None = None
     ) -> None:
+        self._directory = directory
         self._files: dict[str, Path] = {}
         self._expected, self._quantisation = expected, quantisation
         stored, optional, plain = dict(expected), dict[str, tuple[int, ...]](), set(expected)
@@ -73,7 +75,8 @@ class SafetensorsWeights:
             return None
         biased = name.removesuffix("weight") + "bias" in self._expected
         out, inputs = shape
-        return self._quantisation.read(name, (out, inputs), self._tensor, self._files.__contains__, biased=biased)
+        with naming(self._directory):
+            return self._quantisation.read(name, (out, inputs), self._tensor, self._files.__contains__, biased=biased)
 
     def release(self, name: str) -> None:
         """Do nothing: the file is mapped for each tensor separately."""
@@ -95,7 +98,7 @@ class SafetensorsWeights:
 
 def _headers(directory: Path) -> Iterator[tuple[str, Path, tuple[int, ...], str]]:
     for path in _find_files(directory):
-        if not path.is_file():
+        if not os.path.isfile(path):  # also where the system refuses the name
             raise ModelError(f"{directory} has no {path.name}{_hint_on_other_formats(directory)}")
         try:
             with safe_open(path, framework="pt") as file:
@@ -110,10 +113,10 @@ def _find_files(directory: Path) -> list[Path]:
     index = directory / _INDEX
     if not index.exists():
         return [directory / _SINGLE]
-    try:
-        names = {str(name) for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ModelError(f"cannot read {index}: {error!r}") from None
+    places = read_json(index).get("weight_map")
+    if not isinstance(places, dict):
+        raise ModelError(f"{index}: weight_map must be an object with the file of each tensor")
+    names = {str(name) for name in places.values()}
     strange = sorted(name for name in names if Path(name).name != name or not name.endswith(".safetensors"))
     if strange or not names:
         raise ModelError(f"{index} names {strange[0] if strange else 'no file'}, which is not a safetensors file")

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import torch
 
-from engine.architecture.spec import ModelSpec, load_spec, read_generation_config, read_json
+from engine.architecture.spec import ModelSpec, load_spec, naming, read_generation_config, read_json
 from engine.checkpoints import shapes, synthetic
 from engine.checkpoints.default import NAME as DEFAULT_NAME
 from engine.checkpoints.default import find_default_model
@@ -66,7 +66,8 @@ class CheckpointSource:
         self.directory = directory
         self.name = name
         self.spec = load_spec(directory)
-        self._quantisation = parse_quantisation(read_json(directory / "config.json"))
+        with naming(directory / "config.json"):
+            self._quantisation = parse_quantisation(read_json(directory / "config.json"))
         self.packing = "" if self._quantisation is None else self._quantisation.label
         self.sampling_defaults = sampling_defaults(directory) if defaults else ()
         self.tokenizer = Tokenizer.from_directory(directory)

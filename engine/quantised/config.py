@@ -3,17 +3,18 @@
 `Quantisation` names the tensors of each quantised weight and reads them through `engine.quantised.tensors`.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import regex
 from torch import Tensor
 
 from engine.errors import ModelError
 from engine.quantised.packed import PackedRows
 from engine.quantised.tensors import Layout, QuantScheme, StoredWeight, read_matrix
 
+_MATCH_SECONDS = 1.0  # an expression that backtracks is not for ever
 _ALTERNATIVE = "use the model's bf16, fp16 or fp32 weights instead"
 
 
@@ -87,7 +88,10 @@ class Quantisation:
 
 
 def _matches_expression(module: str, target: str) -> bool:
-    return target.startswith("re:") and re.match(target[3:], module) is not None
+    try:
+        return target.startswith("re:") and regex.match(target[3:], module, timeout=_MATCH_SECONDS) is not None
+    except TimeoutError:
+        raise ModelError(f"the expression {target} of quantization_config takes too long") from None
 
 
 def parse_quantisation(config: dict[str, Any]) -> Quantisation | None:
@@ -96,7 +100,7 @@ def parse_quantisation(config: dict[str, Any]) -> Quantisation | None:
     if not settings:
         return None
     if not isinstance(settings, dict):
-        raise ModelError(f"config.json: quantization_config must be an object, not {settings!r}")
+        raise ModelError(f"quantization_config must be an object, not {settings!r}")
     if isinstance(inner := settings.get("quantization_config"), dict):
         settings = settings | inner
     method = str(settings.get("quant_method") or ("compressed-tensors" if "config_groups" in settings else "unnamed"))
@@ -106,9 +110,9 @@ def parse_quantisation(config: dict[str, Any]) -> Quantisation | None:
     try:
         return parse(settings)
     except KeyError as missing:
-        raise ModelError(f"config.json: quantization_config lacks {missing}") from None
-    except (TypeError, ValueError, AttributeError, re.error) as wrong:
-        raise ModelError(f"config.json: quantization_config has an invalid value: {wrong}") from None
+        raise ModelError(f"quantization_config lacks {missing}") from None
+    except (TypeError, ValueError, OverflowError, AttributeError, regex.error) as wrong:
+        raise ModelError(f"quantization_config has an invalid value: {wrong}") from None
 
 
 def _unsupported(method: str, feature: str, supported: str) -> ModelError:
@@ -129,7 +133,7 @@ def _compressed_tensors(settings: dict[str, Any]) -> Quantisation:
     for group in settings["config_groups"].values():
         if weights := group.get("weights"):
             scheme = _compressed_scheme(weights, str(group.get("format") or settings["format"]))
-            targets += [(str(target), scheme) for target in group["targets"]]
+            targets += [(target, scheme) for target in _patterns(group["targets"])]
     return Quantisation(method, tuple(targets), _patterns(settings.get("ignore")), head=True)
 
 
@@ -189,7 +193,7 @@ def _gptq(settings: dict[str, Any]) -> Quantisation:
     scheme = QuantScheme("gptq", bits, _groups(settings["group_size"]), symmetric, less_one=format == "gptq")
     targets = []
     for names in settings.get("modules_in_block_to_quantize") or []:
-        targets += [f"re:.*\\.{re.escape(name)}$" for name in ([names] if isinstance(names, str) else names)]
+        targets += [f"re:.*\\.{regex.escape(name)}$" for name in ([names] if isinstance(names, str) else names)]
     head = bool(settings.get("lm_head", False))
     if head and targets:
         targets.append("lm_head")
@@ -210,11 +214,11 @@ _METHODS = {"compressed-tensors": _compressed_tensors, "awq": _awq_settings, "gp
 
 
 def _patterns(names: Any) -> tuple[str, ...]:
-    """Return names of modules and "re:" expressions. Raises re.error for an invalid expression."""
+    """Return names of modules and "re:" expressions. Raises regex.error for an invalid expression."""
     patterns = tuple(str(name) for name in names or ())
     for pattern in patterns:
         if pattern.startswith("re:"):
-            re.compile(pattern[3:])
+            regex.compile(pattern[3:])
     return patterns
 
 

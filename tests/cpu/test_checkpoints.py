@@ -110,11 +110,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"torch_dtype": "float8_e4m3fn"}, "float8_e4m3fn"),
     ({"num_attention_heads": 3}, "impossible"),
     ({"num_attention_heads": 0}, "num_attention_heads"),
-    ({"hidden_size": "wide"}, "invalid value"),
-    ({"vocab_size": None}, "invalid value"),
-    ({"num_hidden_layers": 10**30}, "invalid value"),
+    ({"hidden_size": "wide"}, "hidden_size is 'wide'; it must be a whole number from 0"),
+    ({"vocab_size": None}, "lacks 'vocab_size'"),
+    ({"num_hidden_layers": 10**30}, "num_hidden_layers is 1000.*; it must be a whole number from 0 to 2147483647"),
     ({"rms_norm_eps": float("nan")}, "rms_norm_eps"),
-    ({"eos_token_id": "</s>"}, "invalid value"),
+    ({"eos_token_id": "</s>"}, "eos_token_id is '</s>'; it must be"),
 ]
 
 

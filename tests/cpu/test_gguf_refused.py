@@ -76,12 +76,12 @@ def changed(tmp_path: Path, says: str, changes: dict[str, Any], architecture: st
 FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "no layers named": ({"llama.block_count": None}, "lacks.*num_hidden_layers"),
     "no heads named": ({"llama.attention.head_count": None}, "lacks llama.attention.head_count"),
-    "text for a number": ({"llama.block_count": "many"}, "invalid value.*many"),
+    "text for a number": ({"llama.block_count": "many"}, "num_hidden_layers is 'many'; it must be a whole number"),
     "a list for a number": (
         {"llama.attention.head_count": [2, 2]},
         r"head_count is \[2, 2\]; it must be int or float or str",
     ),
-    "a fraction of a layer": ({"llama.block_count": 1.5}, "invalid value"),
+    "a fraction of a layer": ({"llama.block_count": 1.5}, "num_hidden_layers is 1.5; it must be a whole number"),
     "not a number": ({"llama.rope.freq_base": float("nan")}, "rope_theta is nan; it must be above 1"),
     "experts": ({"llama.expert_count": 8}, "mixture-of-experts models are not supported"),
     "RoPE of half a head": (

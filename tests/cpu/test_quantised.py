@@ -302,6 +302,7 @@ def changed(kind: str, **weights: Any) -> dict[str, Any]:
         (KINDS["gptq"].config | {"dynamic": {r"+:.*down": {"bits": 8}}}, "dynamic"),
         (KINDS["fp8"].config | {"fmt": "e5m2"}, "e5m2"),
         (KINDS["fp8"].config | {"weight_block_size": [128]}, "invalid value"),
+        (KINDS["fp8"].config | {"weight_block_size": [float("inf"), 128]}, "invalid value"),
         (KINDS["w4a16"].config | {"format": "nvfp4-pack-quantized"}, "nvfp4-pack-quantized"),
         (KINDS["w4a16"].config | {"format": "marlin-24"}, "marlin-24"),
         (KINDS["w4a16"].config | {"format": "mixed-precision"}, "mixed-precision"),
