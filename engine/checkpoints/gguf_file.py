@@ -26,6 +26,7 @@ _NUMBERS = {
 }  # fmt: skip
 _VERSIONS = (2, 3)
 _MAX_DIMENSIONS = 4
+_MOST_VALUES = 2_000_000  # of a list: a token of the vocabulary takes some 340 bytes of memory
 _SHARD = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf")
 
 
@@ -165,6 +166,8 @@ class _HeaderReader:
         if kind != GGUFValueType.ARRAY:
             return self._read_number(_NUMBERS[kind])
         kind, count = GGUFValueType(self._read_number("I")), self._read_number("Q")
+        if _MOST_VALUES < count <= len(self._data):
+            raise self._error(f"has a list of {count:,} values in its metadata; at most {_MOST_VALUES:,} are supported")
         if kind == GGUFValueType.STRING:
             return self._read_strings(count)
         if kind == GGUFValueType.ARRAY:
@@ -191,7 +194,7 @@ class _HeaderReader:
             text = data[at - length : at]
             if len(text) != length:
                 raise IndexError
-            strings.append(text.decode("utf-8", "surrogateescape"))
+            strings.append(text.decode("utf-8", "replace"))
         self._position = at
         return strings
 

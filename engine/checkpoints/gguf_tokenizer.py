@@ -7,7 +7,7 @@ from tokenizers import Tokenizer as BackendTokenizer
 
 from engine.checkpoints.gguf_file import GgufFile
 from engine.errors import ModelError
-from engine.text.tokenizer import ENDS, MARKED_ENDS, REPEATED, Tokenizer
+from engine.text.tokenizer import ENDS, MARKED_ENDS, REPEATED, Tokenizer, library_errors
 
 _KEY = "tokenizer.ggml."
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED = 1, 2, 3, 4  # token types
@@ -28,6 +28,8 @@ _PATTERNS: dict[str, str | None] = {
     **dict.fromkeys(("qwen2", "deepseek-r1-qwen", "megrez"), _QWEN2),
     "tekken": _TEKKEN,
 }
+# Pairs take time and memory. SentencePiece's tokens have at most 16 characters by default, and few pairs each.
+_LONGEST_PIECE, _MOST_MERGES = 256, 1_000_000
 _IGNORE_MERGES = (_LLAMA3, _TEKKEN)  # words in the vocabulary are not split; texts start with BOS
 
 
@@ -131,8 +133,11 @@ def _sentence_piece(gguf: GgufFile, tokens: list[str]) -> BackendTokenizer:
     if len(scores) != len(tokens):
         raise ModelError(f"{gguf.path}: {_KEY}scores must have one score per token")
     vocabulary = {token: i for i, token in enumerate(tokens)}
-    merges = []
+    merges: list[tuple[float, int, int, tuple[str, str]]] = []
     for token, score in zip(tokens, scores, strict=True):
+        if len(token) > _LONGEST_PIECE or len(merges) > _MOST_MERGES:
+            limits = f"{_LONGEST_PIECE} characters a token, and {_MOST_MERGES:,} pairs of tokens that form another"
+            raise ModelError(f"{gguf.path}: {_KEY}tokens is larger than SentencePiece makes it; at most {limits}")
         splits = ((token[:i], token[i:]) for i in range(1, len(token)))
         known = [pair for pair in splits if pair[0] in vocabulary and pair[1] in vocabulary]
         merges += [(-score, vocabulary[left], vocabulary[right], (left, right)) for left, right in known]
@@ -147,7 +152,5 @@ def _sentence_piece(gguf: GgufFile, tokens: list[str]) -> BackendTokenizer:
 
 
 def _bpe(gguf: GgufFile, vocabulary: dict[str, int], merges: list[tuple[str, str]], **options: Any) -> models.BPE:
-    try:
+    with library_errors(ModelError, f"{gguf.path}: {_KEY}merges do not match {_KEY}tokens"):
         return models.BPE(vocabulary, merges, **options)
-    except Exception as error:  # the library raises bare Exception
-        raise ModelError(f"{gguf.path}: the tokenizer's merges do not match its tokens ({error})") from None

@@ -104,7 +104,7 @@ def _added(core: EngineCore, request: GenerateRequest, deliver: Deliver) -> bool
             return False
         core.add(request)
         return True
-    except RequestError as error:
+    except (RequestError, RequestFailedError) as error:
         failure = RequestFailure(request.id, error)
     except Exception:
         log.exception("request %s could not be started", request.id)

@@ -5,13 +5,16 @@ from collections.abc import Sequence
 from tokenizers import Tokenizer as BackendTokenizer
 from tokenizers.decoders import DecodeStream
 
+from engine.errors import RequestFailedError
 from engine.text.markers import StopStrings
+from engine.text.tokenizer import library_errors
 
+_FAILURE = "The model's tokenizer cannot decode this answer"
 _TAIL = 6  # last tokens of the prompt that the first decoded characters may depend on
 
 
 class Detokenizer:
-    """Decode the tokens of one request. Bytes of incomplete characters are held back."""
+    """Decode the tokens of one request. Bytes of incomplete characters are held back. Raises RequestFailedError."""
 
     def __init__(
         self,
@@ -26,7 +29,7 @@ class Detokenizer:
         self._backend = backend
         self._skip = skip_special_tokens
         before = list(prompt[-_TAIL:])
-        if backend.decode(before, skip_special_tokens=self._skip).endswith("\ufffd"):
+        if self._decode(before).endswith("\ufffd"):
             before = []  # the prompt ends within a character, which must not appear again
         self._stream = DecodeStream(ids=before, skip_special_tokens=self._skip)
         self._unfinished: list[int] = []
@@ -53,11 +56,13 @@ class Detokenizer:
         """Add a token. Returns new text. `may_stop`: a stop string that this token completes counts."""
         before = ""
         try:
-            text = self._stream.step(self._backend, token)
-        except Exception:  # bare Exception: invalid bytes have changed the text decoded before them
+            with library_errors(RequestFailedError, _FAILURE):
+                text = self._stream.step(self._backend, token)
+        except RequestFailedError:  # invalid bytes have changed the text decoded before them
             before = self._rest()
             self._stream = DecodeStream(ids=[], skip_special_tokens=self._skip)
-            text = self._stream.step(self._backend, token)
+            with library_errors(RequestFailedError, _FAILURE):
+                text = self._stream.step(self._backend, token)
         if text is None:
             self._unfinished.append(token)
         else:
@@ -73,6 +78,10 @@ class Detokenizer:
         return self._stops.push(self._rest()) + self._stops.flush()
 
     def _rest(self) -> str:
-        rest = self._backend.decode(self._unfinished, skip_special_tokens=self._skip) if self._unfinished else ""
+        rest = self._decode(self._unfinished) if self._unfinished else ""
         self._unfinished.clear()
         return rest
+
+    def _decode(self, tokens: list[int]) -> str:
+        with library_errors(RequestFailedError, _FAILURE):
+            return str(self._backend.decode(tokens, skip_special_tokens=self._skip))

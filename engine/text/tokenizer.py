@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,18 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _BYTES = _byte_alphabet()
+_BYTE_TOKEN = re.compile("<0x([0-9A-Fa-f]{2})>")
+
+
+@contextmanager
+def library_errors(kind: Callable[[str], KnapServeError], what: str) -> Iterator[None]:
+    """Raise `kind` for the library's errors: bare exceptions, and panics, which are no Exception in Python."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise kind(f"{what}: {error}") from None
 
 
 class Tokenizer:
@@ -75,10 +89,8 @@ class Tokenizer:
         path = directory / "tokenizer.json"
         if not path.exists():
             raise ModelError(f"{directory} has no tokenizer.json, and other tokenizer formats are not supported")
-        try:
+        with library_errors(ModelError, f"cannot read {path}"):
             backend = BackendTokenizer.from_file(str(path))
-        except Exception as error:  # the library raises bare Exception
-            raise ModelError(f"cannot read {path}: {error}") from None
         backend.no_truncation()  # training scripts may have saved theirs
         backend.no_padding()
         config_path = directory / "tokenizer_config.json"
@@ -104,8 +116,9 @@ class Tokenizer:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Decode tokens, special ones included."""
-        # A batch releases the interpreter lock.
-        return str(self.backend.decode_batch([list(tokens)], skip_special_tokens=False)[0])
+        with library_errors(RequestError, "The model's tokenizer cannot decode this"):
+            # A batch releases the interpreter lock.
+            return str(self.backend.decode_batch([list(tokens)], skip_special_tokens=False)[0])
 
     def token_bytes(self, token: int) -> bytes:
         """Return the bytes of one token. An added token stands for its name."""
@@ -117,8 +130,8 @@ class Tokenizer:
             return name.encode()
         if self._byte_level:
             return bytes(_BYTES[character] for character in name if character in _BYTES)
-        if len(name) == 6 and name.startswith("<0x") and name.endswith(">"):
-            return bytes.fromhex(name[3:5])
+        if (byte := _BYTE_TOKEN.fullmatch(name)) is not None:
+            return bytes.fromhex(byte[1])
         return name.replace("\u2581", " ").encode()
 
     @cached_property
@@ -142,11 +155,12 @@ class Tokenizer:
         """
         parts = text.split(BREAK) if literal else [text]
         special = [add_special_tokens] + [False] * (len(parts) - 1)
-        # A batch releases the interpreter lock.
-        batches = (
-            self.backend.encode_batch_fast([p], add_special_tokens=s) for p, s in zip(parts, special, strict=True)
-        )
-        return [token for batch in batches for token in batch[0].ids]
+        tokens: list[int] = []
+        with library_errors(RequestError, "The model's tokenizer fails at this text"):
+            for part, adds in zip(parts, special, strict=True):
+                # A batch releases the interpreter lock.
+                tokens += self.backend.encode_batch_fast([part], add_special_tokens=adds)[0].ids
+        return tokens
 
     @cached_property
     def _literal(self) -> LiteralText:
@@ -160,7 +174,8 @@ class Tokenizer:
         def split(text: str) -> list[str]:
             if splitter is None:
                 return [text]
-            return [text[first:last] for _, (first, last) in splitter.pre_tokenize_str(text)]
+            with library_errors(RequestError, "The model's tokenizer fails at a marker"):
+                return [text[first:last] for _, (first, last) in splitter.pre_tokenize_str(text)]
 
         return LiteralText(special, others, split)
 
