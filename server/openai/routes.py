@@ -32,8 +32,7 @@ from server.openai.requests.translate import ParsedRequest, RequestTranslator
 from server.openai.services import Services
 from server.ui import document
 
-# Longer bodies are parsed, rendered and tokenised in a thread. Switching threads costs as much as 2,000 characters.
-_INLINE_BYTES = 2000
+_SHORT_BYTES = 2000  # of a body; chats in longer ones have threads of their own
 _INLINE_LOGPROBS = 500  # per event; more are converted in a thread
 
 Parsed = TypeVar("Parsed")
@@ -58,7 +57,7 @@ async def _parse_body(
     *,
     renders: bool,
 ) -> Parsed:
-    """Parse the body with `parse`, in a thread if that may take long. Raises APIError.
+    """Parse the body with `parse`, in a thread: a model's tokenizer may take seconds. Raises APIError.
 
     `renders`: a chat template is rendered, which may take seconds. So chats have threads of their own, and those of
     short chats do not wait for long ones.
@@ -73,9 +72,7 @@ async def _parse_body(
         if media_type != "application/json" and not media_type.endswith("+json"):
             raise invalid("The Content-Type must be application/json.")
         size = size_of(raw)
-        if size <= _INLINE_BYTES:
-            return await _in_thread(services.short_chats, parse, raw) if renders else parse(raw)
-        threads = services.long_chats if renders else None
+        threads = (services.short_chats if size <= _SHORT_BYTES else services.long_chats) if renders else None
         if size <= LARGE_BYTES:
             return await _in_thread(threads, parse, raw)
         async with cancelled_on_disconnect(request.receive):  # a client that has left must not wait here
