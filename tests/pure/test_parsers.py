@@ -53,6 +53,15 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
         *(HERMES, '<tool_call>{"name": "f", "arguments": "{\\"a\\": \\"b\\"}"}</tool_call>', "", ""),
         [("f", {"a": "b"})],
     ),
+    "line ends in strings": (  # which JSON forbids
+        *(HERMES, '<tool_call>{"name": "f", "arguments": {\n"a": "b\n\t\\n\x01", "c": "\\\\\n"}}</tool_call>', "", ""),
+        [("f", {"a": "b\n\t\n\x01", "c": "\\\n"})],
+    ),
+    "line ends in arguments as text": (
+        *(HERMES, '<tool_call>{"name": "f", "arguments": "{\\n\\"a\\": \\"b\\n\nc\\"}"}</tool_call>', "", ""),
+        [("f", {"a": "b\n\nc"})],
+    ),
+    "line ends in bare arguments": (MISTRAL, '[TOOL_CALLS]f[ARGS]{"a": "b\nc"}', "", "", [("f", {"a": "b\nc"})]),
     "further keys": (
         *(
             HERMES,

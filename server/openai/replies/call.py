@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 from server.openai.replies.parsers import Delta
+
+# JSON forbids control characters within strings, but models write them, above all line ends in code.
+_ESCAPES = {code: json.dumps(chr(code))[1:-1] for code in range(32)}
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*', re.DOTALL)
 
 
 class CallParser:
@@ -66,7 +71,7 @@ class CallParser:
         if self._string:
             self._token += character
             if inside and not self._quoted:
-                arguments.append(character)
+                arguments.append(_ESCAPES.get(ord(character), character))
             if self._escaped:
                 self._escaped = False
             elif character == "\\":
@@ -123,7 +128,7 @@ class CallParser:
         if not self._expects_value:
             self._key = text
         elif self._value is not None and self._quoted:
-            arguments.append(text)
+            arguments.append(_STRINGS.sub(lambda found: found[0].translate(_ESCAPES), text))
             self._value = self._key = None
         elif self._key == "name":
             return text
