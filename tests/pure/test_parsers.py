@@ -120,6 +120,11 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
         *(MISTRAL, f"Well.[TOOL_CALLS][{TIME}]\n\nAnd [TOOL_CALLS]f[ARGS]{{}} ok", "Well.\n\nAnd  ok", ""),
         [("time", {}), ("f", {})],
     ),
+    "mistral, no marker of arguments": (
+        *(MISTRAL, 'Well.[TOOL_CALLS]f{"a": 1}[TOOL_CALLS]g[CALL_ID]x1 {"b": {}}\nOk {c}', "Well.\nOk {c}", ""),
+        [("f", {"a": 1}), ("g", {"b": {}})],
+    ),
+    "mistral, no call": (MISTRAL, "[TOOL_CALLS] is {a}, b{c}", " is {a}, b{c}", "", []),
     "mistral, ids": (MISTRAL, "[TOOL_CALLS]f[CALL_ID]abc[ARGS]{}", "", "", [("f", {})]),
     "mistral": (
         *(MISTRAL, f"[TOOL_CALLS] [{WEATHER}, {TIME}]", "", ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 
@@ -148,10 +149,11 @@ class HermesParser(_ToolParser):
 
 
 class MistralParser(_ToolParser):
-    """`[TOOL_CALLS][{"name": …, "arguments": …}, …]`, or `[TOOL_CALLS]name[ARGS]{…}` in later versions."""
+    """`[TOOL_CALLS][{"name": …, "arguments": …}, …]`, or later `[TOOL_CALLS]name[ARGS]{…}`, also without `[ARGS]`."""
 
     call_marker = _OPEN = "[TOOL_CALLS]"
     _ID, _ARGS, _SEPARATORS = "[CALL_ID]", "[ARGS]", "[], \n\t"
+    _NAME = re.compile(r"[\w./:-]+(\[CALL_ID\]\w*)?\s*")
 
     def __init__(self) -> None:
         super().__init__()
@@ -188,6 +190,8 @@ class MistralParser(_ToolParser):
             self._name, self._announced = "", False
             self._open()
             return text
+        if character == "{" and self._announced and self._NAME.fullmatch(self._name):
+            character, rest = self._ARGS, text
         self._name += character
         if self._name.endswith(self._ARGS):
             name = self._name.removesuffix(self._ARGS).partition(self._ID)[0].strip(self._SEPARATORS)
