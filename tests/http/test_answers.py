@@ -37,6 +37,12 @@ def test_all_schemas_are_one_form(body: dict[str, Any], path: str) -> None:
     assert grammar(body, path) == grammar(JSON_SCHEMA, path)
 
 
+@pytest.mark.parametrize("schema", [{"json_schema": SCHEMA}, {"guided_json": SCHEMA}])
+def test_a_schema_says_more_than_that_the_answer_is_an_object(schema: dict[str, Any]) -> None:
+    any_object = {"response_format": {"type": "json_object"}, "structured_outputs": {"json_object": True}}
+    assert grammar(any_object | schema) == grammar(schema)
+
+
 def test_any_object_may_be_asked_for() -> None:
     wanted = grammar({"response_format": {"type": "json_object"}})
     assert grammar({"structured_outputs": {"json_object": True}}) == wanted

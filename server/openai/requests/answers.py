@@ -35,6 +35,8 @@ class Answer:
 def answer_of(request: GenerationRequest, tokenizer: PromptTokenizer) -> Answer | None:
     """Return what the answer must match, or None for text. Raises APIError, also for several forms."""
     asked = [*_asked(request)]
+    if any(kind == "json" for _, kind, _ in asked):  # a schema says more than that the answer is an object
+        asked = [form for form in asked if form[1] != "json_object"]
     if len(asked) > 1:
         names = ", ".join(f"'{param}'" for param, _, _ in asked)
         raise invalid(f"An answer can have one form only, but {names} ask for one each.", asked[1][0])
