@@ -632,6 +632,8 @@ def test_a_function_with_an_empty_list_of_properties_has_none() -> None:
     """A weak model fills an open object with what it likes."""
     for parameters, more in (
         ({"type": "object", "properties": {}}, False),
+        ({"type": "object", "properties": {}, "required": [], "minProperties": 0}, False),
+        ({"type": "object", "properties": {}, "additionalProperties": {}}, True),
         ({"type": "object", "properties": {}, "additionalProperties": True}, True),
         ({"type": "object"}, True),
     ):

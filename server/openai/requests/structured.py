@@ -99,7 +99,8 @@ def _arguments(tool: Tool, index: int) -> dict[str, Any]:
     """Return the schema of a tool's arguments for a grammar. Raises APIError."""
     param = f"tools[{index}].function.parameters"
     parameters = tool.function.parameters
-    if parameters is None or (parameters.get("properties") == {} and not parameters.keys() & _FURTHER_PROPERTIES):
+    further = {name for name, value in (parameters or {}).items() if value not in ([], False, 0)}
+    if parameters is None or (parameters.get("properties") == {} and not further & _FURTHER_PROPERTIES):
         parameters = _NO_PARAMETERS
     return rewritten(parameters, param, strict=tool.function.strict is True, arguments=True)
 
