@@ -113,6 +113,21 @@ def test_a_result_may_be_nothing(role: str) -> None:
     assert found["content"] == ""
 
 
+def test_results_have_the_names_of_the_functions() -> None:
+    """Clients leave them out, and some templates raise an error then."""
+    calls = [{"id": id, "type": "function", "function": {"name": name}} for id, name in (("c1", "f"), ("c2", "g"))]
+    results = [{"role": "tool", "tool_call_id": id, "content": ""} for id in ("c2", "c1")]
+    _, *found = told({"role": "assistant", "content": None, "tool_calls": calls}, *results)
+    assert [result["name"] for result in found] == ["f", "g"]
+    _, named, other = told(
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        results[0] | {"name": "own"},
+        results[0] | {"tool_call_id": "c3"},
+    )
+    assert named["name"] == "own"
+    assert "name" not in other
+
+
 def test_results_are_in_the_order_of_their_calls() -> None:
     calls = [{"id": id, "type": "function", "function": {"name": "f", "arguments": "  "}} for id in ("c1", "c2")]
     results = [{"role": "tool", "tool_call_id": id, "content": id} for id in ("c2", "c1")]

@@ -39,6 +39,7 @@ def text_content(message: schemas.Message) -> str | None:
 def template_messages(messages: Sequence[schemas.Message]) -> list[dict[str, Any]]:
     """Convert messages for chat templates: text content, no null fields, and tools instead of older functions."""
     converted: list[dict[str, Any]] = []
+    names: dict[str, str] = {}  # of the functions, by the id of the call
     function = "call_0"  # id of the last call of a function
     for index, message in enumerate(messages):
         template = _template_message(index, message)
@@ -49,6 +50,10 @@ def template_messages(messages: Sequence[schemas.Message]) -> list[dict[str, Any
             template["tool_calls"] = _template_calls(calls, f"messages[{index}].function_call", legacy=True)
         if message.role == "function":
             template |= {"role": "tool", "tool_call_id": function}
+        names |= {str(call.get("id")): call["function"]["name"] for call in template.get("tool_calls", ())}
+        called = names.get(str(template.get("tool_call_id")))
+        if template["role"] == "tool" and called is not None:  # some templates demand it, and clients leave it out
+            template.setdefault("name", called)
         converted.append(template)
     return _ordered(converted)
 
