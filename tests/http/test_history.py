@@ -128,6 +128,18 @@ def test_results_have_the_names_of_the_functions() -> None:
     assert "name" not in other
 
 
+@pytest.mark.parametrize("role", ["tool", "function"])
+@pytest.mark.parametrize("kind", ["image_url", "input_audio", "file", "video_url"])
+def test_images_and_the_like_in_results_are_named(kind: str, role: str) -> None:
+    parts = [{"type": "text", "text": "Here:"}, {"type": kind, kind: {"url": "data:x"}}, {"type": "link", "to": "é"}]
+    call = {"id": "c1", "type": "function", "function": {"name": "f"}}
+    _, found = told(
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": role, "tool_call_id": "c1", "name": "f", "content": parts},
+    )
+    assert found["content"] == f'Here:\n[{kind} omitted]\n{{"type": "link", "to": "é"}}'
+
+
 def test_results_are_in_the_order_of_their_calls() -> None:
     calls = [{"id": id, "type": "function", "function": {"name": "f", "arguments": "  "}} for id in ("c1", "c2")]
     results = [{"role": "tool", "tool_call_id": id, "content": id} for id in ("c2", "c1")]

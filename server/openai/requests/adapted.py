@@ -1,6 +1,5 @@
 """Other APIs are translations: requests become chat requests, and the chunks of answers become the API's events."""
 
-import json
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from server.openai.requests.parameters import (
     ParameterCheck,
     UnsupportedFieldError,
 )
-from server.openai.requests.schemas import MAX_MESSAGES, AdaptedChatRequest, ChatCompletionRequest
+from server.openai.requests.schemas import MAX_MESSAGES, AdaptedChatRequest, ChatCompletionRequest, text_instead
 from server.openai.requests.translate import ParsedRequest, RequestTranslator
 
 Body = dict[str, Any]
@@ -257,10 +256,7 @@ def text_of(content: object, kinds: Mapping[str, str], param: str) -> str:
 
 
 def result_text(content: object, kinds: Mapping[str, str], param: str) -> str:
-    """Return the text of a tool's result.
-
-    Images and files are named, and objects of other types become their JSON, so that the conversation can go on.
-    """
+    """Return the text of a tool's result, also for parts that are no text."""
     if content is None:
         return ""
     if not isinstance(content, list):
@@ -270,10 +266,8 @@ def result_text(content: object, kinds: Mapping[str, str], param: str) -> str:
         kind = part.get("type") if isinstance(part, dict) else None
         if not isinstance(part, dict) or (isinstance(kind, str) and kind in kinds):
             texts.append(part_text(part, kinds, f"{param}[{index}]"))
-        elif isinstance(kind, str) and any(word in kind for word in ("image", "screenshot", "file", "document")):
-            texts.append(f"[{kind} omitted]")
         else:
-            texts.append(json.dumps(part, ensure_ascii=False))
+            texts.append(text_instead(part))
     return "\n".join(texts)
 
 

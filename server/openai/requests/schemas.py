@@ -4,9 +4,10 @@ Types are strict, as in OpenAI's API: "5" is not an integer, and true is not a n
 validation (`bodies`), so an optional field is absent or has its type.
 """
 
+import json
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
 MAX_STOP_STRINGS = 4
 MAX_STOP_SEQUENCES = 64  # in the Messages API
@@ -35,6 +36,7 @@ StopString = Annotated[str, Field(min_length=1, max_length=MAX_STOP_CHARACTERS)]
 CacheSalt = Annotated[str, Field(min_length=1, max_length=256)]
 MetadataKey = Annotated[str, Field(max_length=MAX_METADATA_KEY)]
 MetadataValue = Annotated[str, Field(max_length=MAX_METADATA_VALUE)]
+_MEDIA = ("image", "screenshot", "file", "document", "audio", "video")  # in the types of parts
 _TEXT = {"type": "string", "minLength": 1}
 _IDS = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}
 _LISTS = [{"type": "array", "items": items, "minItems": 1, "maxItems": MAX_PROMPTS} for items in (_TEXT, _IDS)]
@@ -202,6 +204,17 @@ class RefusalPart(RequestModel):
 Part = Annotated[TextPart | RefusalPart, Field(discriminator="type")]
 
 
+def text_instead(part: dict[str, Any]) -> str:
+    """Return what stands for a part of a tool's result that is no text, so that the conversation can go on.
+
+    Images, files and the like are named. Other objects become their JSON.
+    """
+    kind = part.get("type")
+    if isinstance(kind, str) and any(word in kind for word in _MEDIA):
+        return f"[{kind} omitted]"
+    return json.dumps(part, ensure_ascii=False)
+
+
 class Message(RequestModel):
     """A message. Further fields (name, tool_calls, tool_call_id, …) are passed to the chat template."""
 
@@ -209,6 +222,20 @@ class Message(RequestModel):
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | Annotated[list[Part], Field(fail_fast=True)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _write_results(cls, message: Any) -> Any:
+        """Make the parts of a tool's result texts."""
+        if not isinstance(message, dict) or message.get("role") not in ("tool", "function"):
+            return message
+        parts = message.get("content")
+        return message | {"content": [_as_text(part) for part in parts]} if isinstance(parts, list) else message
+
+
+def _as_text(part: Any) -> Any:
+    written = not isinstance(part, dict) or part.get("type") in (None, "text", "refusal")
+    return part if written else {"type": "text", "text": text_instead(part)}
 
 
 class PredictionContent(RequestModel):
