@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from server.openai.replies.endpoints import CHAT, MISTRAL_CHAT
 from server.openai.replies.parsers import THINK_CLOSE, THINK_OPEN
 from server.openai.requests import schemas
 from server.openai.requests.answers import Answer, answer_of
-from server.openai.requests.messages import shorten_ids, template_messages, text_content, with_tools
+from server.openai.requests.messages import in_turns, shorten_ids, template_messages, text_content, with_tools
 from server.openai.requests.structured import check_tools, grammar_of, tool_call_grammar
 from server.openai.requests.translate import EncodedPrompts, Translator
 
@@ -131,14 +132,18 @@ class ChatTranslator(Translator[schemas.ChatCompletionRequest]):
                 "'continue_final_message' requires an assistant message without tool calls at the end of 'messages'.",
                 "continue_final_message",
             )
-        if not self._describes_tools:
-            return self._render(request, template, [tool.model_dump(exclude_none=True) for tool in tools])
+        described = [] if self._describes_tools else [tool.model_dump(exclude_none=True) for tool in tools]
+        if self._describes_tools:
+            template = with_tools(template, tools)
         try:
-            return self._render(request, with_tools(template, tools), [])
+            return self._render(request, template, described)
         except RequestError:
-            if not tools:
-                raise
-            return self._render(request, with_tools(template, tools, role="user"), [])  # Gemma knows no system message
+            for system in (True, False):
+                turns = in_turns(template, system=system)
+                with suppress(RequestError):
+                    if turns != template:
+                        return self._render(request, turns, described)
+            raise
 
     def _render(self, request: ChatRequest, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> str:
         return self._tokenizer.render_chat(

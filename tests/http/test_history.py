@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from engine.errors import RequestError
 from tests.support.harness import CHAT, CHAT_PATH, ask
 from tests.support.speaking import CALL, TOOL, RecordingEngine, SpeakingEngine, pieces, whole
 
@@ -111,6 +113,53 @@ def test_a_result_may_be_nothing(role: str) -> None:
     asked, found = told({"role": "assistant", "content": None, "tool_calls": [call]}, result)
     assert asked["tool_calls"][0]["function"]["arguments"] == {}
     assert found["content"] == ""
+
+
+def alternate(roles: str) -> bool:
+    return "ss" not in roles and "uu" not in roles and "s" not in roles[1:]
+
+
+STRICT: dict[str, tuple[Callable[[str], bool], str, str]] = {  # what a template allows, roles → the roles that it gets
+    "system first": (lambda roles: "s" not in roles[1:], "ssuasu", "suau"),
+    "as they are": (lambda roles: "s" not in roles[1:], "suuau", "suuau"),
+    "a reminder at the end": (lambda roles: "s" not in roles[1:], "sus", "su"),
+    "alternating": (alternate, "suuauu", "suau"),
+    "no system": (lambda roles: alternate(roles) and "s" not in roles, "suau", "uau"),
+    "no system, later": (lambda roles: alternate(roles) and "s" not in roles, "usau", "uau"),
+}
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_a_strict_template_gets_turns(name: str) -> None:
+    """Agents write system messages anywhere, and users write twice; not all templates accept that."""
+    allowed, roles, expected = STRICT[name]
+    engine = RecordingEngine()
+    render = engine.tokenizer.render_chat
+
+    def strict(messages: list[dict[str, Any]], *rest: Any, **options: Any) -> str:
+        if not allowed("".join(message["role"][0] for message in messages)):
+            raise RequestError("not in this order", param="messages")
+        return render(messages, *rest, **options)
+
+    vars(engine.tokenizer)["render_chat"] = strict
+    names = {"s": "system", "u": "user", "a": "assistant"}
+    messages = [{"role": names[role], "content": str(place)} for place, role in enumerate(roles)]
+    whole(engine, CHAT_PATH, CHAT | {"messages": messages})
+    found = engine.tokenizer.rendered[-1]["messages"]
+    assert "".join(message["role"][0] for message in found) == expected
+    texts = [text for message in found for text in message["content"].split("\n\n")]
+    assert texts == [str(place) for place in range(len(roles))]
+
+
+def test_a_template_that_no_order_pleases_says_why() -> None:
+    engine = RecordingEngine()
+
+    def strict(messages: list[dict[str, Any]], *rest: Any, **options: Any) -> str:
+        raise RequestError(f"not {len(messages)}", param="messages")
+
+    vars(engine.tokenizer)["render_chat"] = strict
+    reply = ask(engine, "POST", CHAT_PATH, json=CHAT | {"messages": [QUESTION, QUESTION]})
+    assert (reply.status_code, reply.json()["error"]["message"]) == (400, "not 2")
 
 
 def test_results_have_the_names_of_the_functions() -> None:

@@ -128,13 +128,28 @@ def _template_calls(calls: object, param: str, *, legacy: bool = False) -> list[
     return converted
 
 
-def with_tools(
-    messages: Sequence[dict[str, Any]], tools: Sequence[schemas.Tool], role: str = "system"
-) -> list[dict[str, Any]]:
+def in_turns(messages: Sequence[dict[str, Any]], *, system: bool) -> list[dict[str, Any]]:
+    """Write a chat for a template that wants turns of the user and the model, after one system message if `system`.
+
+    Other system messages become the user's. Messages in a row by the system or the user become one.
+    """
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        role = message["role"]
+        if role in ("system", "developer"):
+            role = "system" if system and all(turn["role"] == "system" for turn in turns) else "user"
+        if turns and role == turns[-1]["role"] and role in ("system", "user"):
+            text = "\n\n".join(filter(None, (turns[-1]["content"], message["content"])))
+            turns[-1] = turns[-1] | {"content": text}
+        else:
+            turns.append(message | {"role": role})
+    return turns
+
+
+def with_tools(messages: Sequence[dict[str, Any]], tools: Sequence[schemas.Tool]) -> list[dict[str, Any]]:
     """Write tools, calls and their results as text, for a template that knows none of them.
 
-    Tools are described at the start of the first message, which has this `role`. Results of calls in a row become one
-    message of the user.
+    Tools are described in the system message. Results of calls in a row become one message of the user.
     """
     converted: list[dict[str, Any]] = []
     for message in messages:
@@ -152,10 +167,10 @@ def with_tools(
     if tools:
         described = "\n".join(json.dumps(tool.model_dump(exclude_none=True), ensure_ascii=False) for tool in tools)
         text = _TOOLS.format(tools=described)
-        if converted and converted[0]["role"] in (role, "system", "developer"):
+        if converted and converted[0]["role"] in ("system", "developer"):
             converted[0] = converted[0] | {"content": f"{converted[0]['content']}\n\n{text}"}
         else:
-            converted.insert(0, {"role": role, "content": text})
+            converted.insert(0, {"role": "system", "content": text})
     return [{name: value for name, value in message.items() if name != "results"} for message in converted]
 
 
