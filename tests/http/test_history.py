@@ -189,6 +189,14 @@ def test_images_and_the_like_in_results_are_named(kind: str, role: str) -> None:
     assert found["content"] == f'Here:\n[{kind} omitted]\n{{"type": "link", "to": "é"}}'
 
 
+def test_texts_may_have_the_types_of_the_responses_api() -> None:
+    asked, answered = told(
+        {"role": "user", "content": [{"type": "input_text", "text": "a"}, {"type": "text", "text": "b"}]},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "c", "annotations": []}]},
+    )
+    assert (asked["content"], answered["content"]) == ("a\nb", "c")
+
+
 def test_results_are_in_the_order_of_their_calls() -> None:
     calls = [{"id": id, "type": "function", "function": {"name": "f", "arguments": "  "}} for id in ("c1", "c2")]
     results = [{"role": "tool", "tool_call_id": id, "content": id} for id in ("c2", "c1")]

@@ -7,7 +7,7 @@ validation (`bodies`), so an optional field is absent or has its type.
 import json
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
 
 MAX_STOP_STRINGS = 64
 MAX_STOP_CHARACTERS = 4096
@@ -214,27 +214,27 @@ def text_instead(part: dict[str, Any]) -> str:
     return json.dumps(part, ensure_ascii=False)
 
 
+def _written(parts: Any, message: ValidationInfo) -> Any:
+    """Make all parts of a tool's result texts, and those that have the names of the Responses API."""
+    result = message.data.get("role") in ("tool", "function")
+    return [_as_text(part, result=result) for part in parts] if isinstance(parts, list) else parts
+
+
+def _as_text(part: Any, *, result: bool) -> Any:
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind in ("input_text", "output_text"):
+        return part | {"type": "text"}
+    written = not result or kind in (None, "text", "refusal")
+    return part if written else {"type": "text", "text": text_instead(part)}
+
+
 class Message(RequestModel):
     """A message. Further fields (name, tool_calls, tool_call_id, …) are passed to the chat template."""
 
     model_config = ConfigDict(extra="allow")
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | Annotated[list[Part], Field(fail_fast=True)] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _write_results(cls, message: Any) -> Any:
-        """Make the parts of a tool's result texts."""
-        if not isinstance(message, dict) or message.get("role") not in ("tool", "function"):
-            return message
-        parts = message.get("content")
-        return message | {"content": [_as_text(part) for part in parts]} if isinstance(parts, list) else message
-
-
-def _as_text(part: Any) -> Any:
-    written = not isinstance(part, dict) or part.get("type") in (None, "text", "refusal")
-    return part if written else {"type": "text", "text": text_instead(part)}
+    content: str | Annotated[list[Part], Field(fail_fast=True), BeforeValidator(_written)] | None = None
 
 
 class PredictionContent(RequestModel):
