@@ -111,6 +111,7 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
             allow_origins=config.cors_origins,
             allow_methods=["*"],
             allow_headers=["*"],
+            allow_private_network=True,
             expose_headers=["x-request-id", "request-id", "retry-after"],
         )
     app.add_middleware(RequestIdMiddleware, log_requests=config.log_requests, count=services.metrics.http)

@@ -60,13 +60,19 @@ async def cancelled_on_disconnect(receive: Receive) -> AsyncIterator[None]:
 
 
 class CorsErrorMiddleware(CORSMiddleware):
-    """Starlette's CORS middleware with rejected preflights in OpenAI's error format."""
+    """Starlette's CORS middleware with rejected preflights in OpenAI's error format.
+
+    An allowed origin may also reach a private network from a public one, under both names that browsers have for it.
+    """
 
     def preflight_response(self, request_headers: Headers) -> Response:
         response = super().preflight_response(request_headers)
         if response.status_code == 200:
+            if "access-control-request-local-network" in request_headers:
+                response.headers["access-control-allow-local-network"] = "true"
             return response
         allowed = {k: v for k, v in response.headers.items() if k == "vary" or k.startswith("access-control-")}
+        allowed.pop("access-control-allow-private-network", None)
         return APIError(response.status_code, f"{bytes(response.body).decode()}.", headers=allowed).response()
 
 

@@ -214,6 +214,17 @@ def test_cross_origin_requests_are_allowed_only_by_setting() -> None:
     assert "Origin" in refused.headers["vary"]
 
 
+@pytest.mark.parametrize("network", ["private-network", "local-network"])
+def test_only_allowed_origins_may_reach_a_private_network(network: str) -> None:
+    config = ServerConfig(cors_origins=("https://a.example",), api_key=("one",))
+    for origin, status, allowance in (("https://a.example", 200, "true"), ("https://b.example", 400, None)):
+        headers = {"origin": origin, "access-control-request-method": "POST"}
+        headers[f"access-control-request-{network}"] = "true"
+        reply = ask(FakeEngine(), "OPTIONS", CHAT_PATH, headers=headers, config=config)
+        assert reply.status_code == status
+        assert reply.headers.get(f"access-control-allow-{network}") == allowance
+
+
 def test_an_internal_error_carries_cors_headers() -> None:
     engine = FakeEngine()
     engine.refuse = ZeroDivisionError("secret")
