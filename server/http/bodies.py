@@ -1,20 +1,23 @@
-"""Limits on request bodies, checked while they arrive: bytes, JSON values, time, and the number of large ones."""
+"""Limits on request bodies, checked while they arrive: bytes, JSON values, speed, and memory of all together."""
 
 import asyncio
 import ctypes
-import math
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
 from server.http.errors import APIError, unavailable
 
 LARGE_BYTES = 2**20
-_LARGE_BODIES = 4  # that are read at a time
-LARGE_SECONDS = 60.0  # in which a large body must arrive, once it may
+BUDGET = 128 * 2**20  # bytes of all bodies, or twice the limit of one if that is more
+# A body may fall IDLE_SECONDS behind MIN_RATE: a byte buys 2 ms, and any number of bytes at most IDLE_SECONDS. The
+# figures are those of Apache's mod_reqtimeout (body=20,MinRate=500).
+IDLE_SECONDS = 20.0
+MIN_RATE = 500.0  # bytes per second
+_OVERHEAD = 64  # bytes of memory for each piece of a body, which may be a single byte
 _MEMORY_SECONDS = 0.5  # after which the memory of a large body or reply is free
-IDLE_SECONDS = 60.0  # in which some bytes of an unfinished body must arrive
 
 
 class ValueCounter:
@@ -39,54 +42,81 @@ class ValueCounter:
         self.count += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
 
 
+@dataclass(eq=False, slots=True)
+class _Body:
+    """A body that arrives."""
+
+    timeout: asyncio.Timeout
+    pieces: list[bytes] = field(default_factory=list)
+    size: int = 0  # bytes
+    held: int = 0  # bytes of the budget
+    refused: bool = False  # for lack of memory
+
+
 class BodyReader:
-    """Read request bodies: refuse those that are too large (413) or do not arrive (408)."""
+    """Read request bodies: refuse those that are too large (413) or too slow (408).
+
+    All bodies share a budget of memory. Beyond it, the one that has been silent the longest is refused (503).
+    """
 
     def __init__(self, max_bytes: int, max_values: int) -> None:
         self._bytes, self._values = max_bytes, max_values
-        self._large = asyncio.Semaphore(_LARGE_BODIES)
+        self._free = max(BUDGET, 2 * max_bytes)  # bytes of the budget
+        self._arriving: dict[_Body, None] = {}  # silent the longest first
 
     @asynccontextmanager
     async def read(self, request: Request) -> AsyncIterator[bytes]:
-        """Yield a request's body. A large one occupies one of few places until the block ends. Raises APIError."""
+        """Yield a request's body, which counts towards the budget until the block ends. Raises APIError."""
         declared = request.headers.get("content-length", "0")
         if declared.isdecimal():
             self._check(int(declared), 0)
-        pieces: list[bytes] = []
-        size, values = 0, ValueCounter()
-        async with AsyncExitStack() as stack:
-            last = math.inf  # time at which a large body must be complete
-            stream = aiter(request.stream())
-            while piece := await self._next(stream, last):
-                pieces.append(piece)
-                size += len(piece)
-                values.feed(piece)
-                self._check(size, values.count)
-                if size > LARGE_BYTES and last == math.inf:
-                    await self._begin_large(stack)
-                    last = asyncio.get_running_loop().time() + LARGE_SECONDS
-            if last < math.inf:
-                stack.callback(return_memory_later)
-            yield b"".join(pieces)
-
-    async def _begin_large(self, stack: AsyncExitStack) -> None:
-        """Wait for a place among the large bodies, and hold it until the stack ends."""
+        body = _Body(asyncio.timeout(IDLE_SECONDS))
         try:
-            async with asyncio.timeout(2 * LARGE_SECONDS):  # a turn may pass
-                await stack.enter_async_context(self._large)
-        except TimeoutError:
-            raise unavailable("Too many large requests are being read.", "busy") from None
+            await self._receive(request, body)
+            self._arriving.pop(body)
+            yield b"".join(body.pieces)
+        finally:
+            if body.size > LARGE_BYTES:
+                return_memory_later()
+            self._release(body)
 
-    @staticmethod
-    async def _next(stream: AsyncIterator[bytes], last: float) -> bytes:
-        """Return the next bytes of a body; none at its end."""
-        idle = asyncio.get_running_loop().time() + IDLE_SECONDS
+    async def _receive(self, request: Request, body: _Body) -> None:
+        loop, values = asyncio.get_running_loop(), ValueCounter()
         try:
-            async with asyncio.timeout_at(min(idle, last)):
-                return await anext(stream, b"")
+            async with body.timeout as timeout:
+                async for piece in request.stream():
+                    self._hold(body, piece)
+                    values.feed(piece)
+                    self._check(body.size, values.count)
+                    due = (timeout.when() or 0.0) + len(piece) / MIN_RATE
+                    timeout.reschedule(min(due, loop.time() + IDLE_SECONDS))
         except TimeoutError:
-            message, headers = "The request body did not arrive in time.", {"Connection": "close"}
-            raise APIError(408, message, code="request_timeout", headers=headers) from None
+            if body.refused:
+                raise unavailable("Too many large requests are being read.", "busy") from None
+            raise APIError(408, "The request body did not arrive in time.", code="request_timeout") from None
+
+    def _hold(self, body: _Body, piece: bytes) -> None:
+        """Add the next bytes of a body, and refuse bodies until those that are held fit the budget."""
+        if body.refused:
+            raise TimeoutError
+        body.pieces.append(piece)
+        body.size += len(piece)
+        body.held += len(piece) + _OVERHEAD
+        self._free -= len(piece) + _OVERHEAD
+        self._arriving.pop(body, None)
+        self._arriving[body] = None
+        while self._free < 0:
+            silent = next(iter(self._arriving))
+            silent.refused = True
+            if not silent.timeout.expired():
+                silent.timeout.reschedule(0)
+            self._release(silent)
+
+    def _release(self, body: _Body) -> None:
+        self._arriving.pop(body, None)
+        self._free += body.held
+        body.held = 0
+        body.pieces.clear()
 
     def _check(self, size: int, values: int) -> None:
         if size > self._bytes:
