@@ -141,7 +141,7 @@ def _serve(args: argparse.Namespace) -> int:
         with _start_engine(config, engine_config) as ready:
             from server.http.loading import answer_while_loading
 
-            with answer_while_loading(listener, tls):
+            with answer_while_loading(listener, tls, config.header_timeout):
                 from server.http.serve import run
 
                 engine = ready()

@@ -75,6 +75,9 @@ class ServerConfig:
     max_body_values: int = setting(
         200_000, "maximum number of JSON values in a request body, token ids included", limits=(1, 2**40)
     )
+    header_timeout: float = setting(
+        10.0, "seconds in which the head of a request, or a TLS handshake, must arrive", limits=(0.1, 86400)
+    )
     response_store: int = setting(
         0,
         "most memory for stored responses (Responses API), which later requests can continue, in bytes or with a unit "

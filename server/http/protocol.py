@@ -1,154 +1,185 @@
-"""uvicorn's HTTP/1.1 protocols with our errors, a header size limit, a stall timeout and ignored upgrade offers."""
+"""uvicorn's HTTP/1.1 protocol with our errors, limits on heads, replies to HTTP/1.0, and a close that reads on."""
 
-import array
 import asyncio
-import contextlib
-import sys
 import uuid
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import httptools
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import uvicorn
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
 
-from server.http.errors import APIError, invalid
+from server.http.connections import Connection, Connections
+from server.http.errors import APIError, invalid, unavailable
 
-if sys.platform != "win32":
-    import fcntl
-    import termios
-
-STALL_TIMEOUT = 60.0  # seconds in which a client must receive some of the bytes that wait for it
-MAX_HEAD = 65_536  # bytes of a request line and headers, beyond the first received piece
+MAX_HEAD = 65_536  # bytes of a request line and headers, or of trailers
+LINGER_SECONDS = 30.0  # in which a close reads on, and discards; nginx's lingering_time
+LINGER_BYTES = 64 * 2**20  # that it discards
 _UPGRADE_HEADERS = (b"upgrade", b"http2-settings")
 
 
-def _reject_connection(transport: asyncio.Transport, error: APIError, reason: str) -> None:
-    body = error.response().body
-    head = (
-        f"HTTP/1.1 {error.status} {reason}\r\ncontent-type: application/json\r\n"
-        f"content-length: {len(body)}\r\nx-request-id: {uuid.uuid4().hex}\r\nconnection: close\r\n\r\n"
-    )
-    transport.write(head.encode("ascii") + bytes(body))
-    transport.close()
+class _Transport:
+    """A transport for uvicorn, which closes it in several places, with another `close`."""
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self._transport, self.close = transport, close
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
-class _StallTimeout(asyncio.Protocol):
-    """Abort connections whose client receives nothing for `STALL_TIMEOUT` seconds. Slow clients are served."""
+class Protocol(HttpToolsProtocol, Connection):
+    """uvicorn's faster implementation, httptools.
 
-    transport: asyncio.Transport
-    _timer: asyncio.TimerHandle | None = None
+    Its parser treats the bytes after an upgrade offer, the body included, as another protocol. This server never
+    upgrades, so a head with such an offer (curl --http2, JDK clients) is parsed again without it.
 
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._start_timer()
+    Pipelined requests are not queued. Reading must continue during a reply to notice that the client disconnects, so
+    their bytes are discarded and the connection is closed after the reply. The client then retries (RFC 9112, 9.3.2).
 
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._stop_timer()
+    A reply to a request that has not arrived completely ends the connection. The close ends our side alone and
+    discards what still arrives: otherwise a reset could overtake the reply (RFC 9112, 9.6).
+    """
+
+    _receiving = False  # whether a request has begun to arrive and has not ended
+    _head: int | None = 0  # bytes read of an incomplete head or trailer; None: neither is being read
+    _keep_alive = True  # whether the connection stays open after the reply to a request that has arrived
+    _discards = False  # whether arriving bytes are dropped unparsed
+    _lingers = False  # whether a close reads on, to the end of the request
+    _dropped = 0  # bytes, for either reason
+    _timer: asyncio.TimerHandle | None = None  # of a head, of trailers or of a close
+
+    def __init__(
+        self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], registry: Connections
+    ) -> None:
+        super().__init__(config, server_state, app_state)
+        self._registry = registry
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.abort, self._end, self.waits = transport.abort, transport.close, True
+        super().connection_made(cast(asyncio.Transport, _Transport(transport, self._close)))
+        self._start_timer(self._registry.header_timeout, self._head_timed_out)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        self._registry.remove(self)
         super().connection_lost(exc)
 
-    def _start_timer(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(STALL_TIMEOUT, self._check_progress, self._unsent_bytes())
+    def shutdown(self) -> None:
+        self._keep_alive = False
+        super().shutdown()
 
-    def _unsent_bytes(self) -> int:
-        """Return the bytes that the client has not acknowledged, those in the socket's send buffer included."""
-        queued = array.array("i", [0])
-        if sys.platform != "win32":
-            with contextlib.suppress(OSError):
-                fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, queued)
-        return self.transport.get_write_buffer_size() + queued[0]
+    def _close(self) -> None:
+        """Close the connection. If bytes of a request may still arrive, end our side alone and discard them."""
+        if self.transport.is_closing() or self._lingers:
+            return
+        if not (self._receiving or self._discards):
+            self._end()
+            return
+        self._lingers = self.waits = True
+        self.connections.discard(self)  # a shutdown does not wait for it
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.transport.resume_reading()
+        self._start_timer(LINGER_SECONDS, self.abort)
 
-    def _check_progress(self, before: int) -> None:
-        if self._unsent_bytes() < before:
-            self._start_timer()
-        else:
-            self.transport.abort()
+    def _reject(self, error: APIError) -> None:
+        """Answer in place of the application, and close the connection."""
+        self._discards = True
+        if self._lingers:
+            self.abort()  # it was answered
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # the application must not answer as well
+            self.cycle.message_event.set()
+            if self.cycle.response_started:
+                self._end()  # an error does not fit into a reply that has started
+                return
+        response = error.response()
+        response.headers.update({"x-request-id": uuid.uuid4().hex, "connection": "close"})
+        lines = [b"%s: %s\r\n" % header for header in response.raw_headers]
+        self.transport.write(b"".join([STATUS_LINE[error.status], *lines, b"\r\n", response.body]))
+        self._close()
+
+    def send_400_response(self, msg: str) -> None:
+        self._reject(invalid(msg))
+
+    def _start_timer(self, seconds: float, expire: Callable[[], object]) -> None:
+        self._stop_timer()
+        self._timer = self.loop.call_later(seconds, expire)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-
-class _H11Protocol(_StallTimeout, H11Protocol):
-    """h11's implementation, for clients that offer an upgrade or speak HTTP/1.0, which has no chunked encoding."""
-
-    def send_400_response(self, msg: str) -> None:
-        _reject_connection(self.transport, invalid(msg), "Bad Request")
-
-
-class Protocol(_StallTimeout, HttpToolsProtocol):
-    """uvicorn's faster implementation, httptools.
-
-    Its parser treats the bytes after an upgrade offer, the body included, as another protocol. This server never
-    upgrades, so connections with such an offer (curl --http2, JDK clients) switch to h11, which reads on.
-
-    Pipelined requests are not queued. Reading must continue during a reply to notice that the client disconnects, so
-    their bytes are discarded and the connection is closed after the reply. The client then retries (RFC 9112, 9.3.2).
-    """
-
-    _head: int | None = None  # bytes read of an incomplete head or trailer; None: no head is being read
-    _discards = False
-    _replacement: _H11Protocol | None = None
-
-    def send_400_response(self, msg: str) -> None:
-        self._reject(invalid(msg), "Bad Request")
-
-    def _reject(self, error: APIError, reason: str) -> None:
-        cycle = self.cycle
-        if cycle is not None and cycle.response_started and not cycle.response_complete:
-            self.transport.close()  # an error does not fit into a reply that has started
-        else:
-            _reject_connection(self.transport, error, reason)
-
-    def _reject_head(self) -> None:
-        error = APIError(431, f"The request line and headers are larger than {MAX_HEAD} bytes.")
-        self._reject(error, "Request Header Fields Too Large")
+    def _head_timed_out(self) -> None:
+        if self._head:
+            message = f"The head of the request did not arrive within {self._registry.header_timeout:g} seconds."
+            self._reject(APIError(408, message, code="request_timeout"))
+        self._end()
 
     def data_received(self, data: bytes) -> None:
-        if self._discards:
-            return
-        continued = self._head is not None
+        self._registry.heard(self)
+        if self._discards or self._lingers:
+            self._dropped += len(data)
+            if self._dropped > LINGER_BYTES:
+                self._discards = True
+                self.abort()
         self._unset_keepalive_if_required()
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserError:
-            if not self._discards:
-                self.logger.warning("Invalid HTTP request received.")
-                self.send_400_response("Invalid HTTP request received.")
-            return
-        except httptools.HttpParserUpgrade as upgrade:
-            if not self._discards:
-                protocol, remaining = self._switch_to_h11(), data[upgrade.args[0] :]
-                if remaining:  # h11 would take empty data for the end of the connection
-                    protocol.data_received(remaining)
-            return
-        if continued and self._head is not None:
-            self._head += len(data)
-            if self._head > MAX_HEAD:
-                self._reject_head()
+        while data and not self._discards:
+            continued = self._head is not None
+            size = len(data) if self._head is None else MAX_HEAD - self._head
+            piece, data = data[:size], data[size:]
+            try:
+                self.parser.feed_data(piece)
+            except httptools.HttpParserError:
+                if not self._discards:
+                    self.logger.warning("Invalid HTTP request received.")
+                    self.send_400_response("Invalid HTTP request received.")
+            except httptools.HttpParserUpgrade as upgrade:
+                if not self._discards:
+                    data = self._head_without_offer() + piece[upgrade.args[0] :] + data
+                    self.parser = httptools.HttpRequestParser(self)
+            else:
+                if continued and self._head is not None:
+                    self._head += len(piece)
+                    if self._head >= MAX_HEAD:
+                        self._reject(APIError(431, f"The request line and headers are larger than {MAX_HEAD} bytes."))
+        if self._head and self._timer is None:
+            self._start_timer(self._registry.header_timeout, self._head_timed_out)
 
     def on_message_begin(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
             self._discards, self.cycle.keep_alive = True, False
-        self._head = 0
+        self._receiving = True
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         self._head = None
-        if self._discards or self.parser.should_upgrade():
+        self._stop_timer()
+        if self._discards:
             return
-        if len(self.url) > MAX_HEAD:  # more than the parser of addresses takes
-            self._discards = True
-            self._reject_head()
+        if self.parser.get_method() == b"CONNECT":
+            self.send_400_response("CONNECT is not supported.")
             return
-        if self.parser.get_http_version() == "1.0":
-            self._replacement = self._switch_to_h11()
-        else:
-            super().on_headers_complete()
+        if self.parser.should_upgrade():
+            return
+        version = self.parser.get_http_version()
+        codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if codings and (codings != [b"chunked"] or version == "1.0"):  # RFC 9112, 6.1
+            self.send_400_response("Transfer-Encoding must be chunked, and needs HTTP/1.1.")
+            return
+        if self._registry.room() < 0 and httptools.parse_url(self.url).path != b"/live":
+            self._reject(unavailable("Too many connections are open.", "busy"))
+            return
+        if version == "1.0":
+            self.app = self._without_framing
+        super().on_headers_complete()
+        # Until all of the request has arrived, a reply ends the connection.
+        self._keep_alive, self.cycle.keep_alive = self.cycle.keep_alive, False
 
     def on_chunk_header(self) -> None:
         """Start counting again: trailers may follow the last chunk, which is empty."""
@@ -156,26 +187,45 @@ class Protocol(_StallTimeout, HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._head = None
-        if self._replacement is not None:
-            self._replacement.data_received(body)
-        elif not self._discards:
+        if not self._discards:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._head = None
-        if not (self._discards or self._replacement or self.parser.should_upgrade()):
-            super().on_message_complete()
+        self._stop_timer()
+        if self._discards or self.parser.should_upgrade():
+            return
+        self._receiving = False
+        if self._lingers:
+            self._end()
+            return
+        self.waits = False
+        super().on_message_complete()
+        if not self.cycle.response_started:
+            self.cycle.keep_alive = self._keep_alive
 
-    def _switch_to_h11(self) -> _H11Protocol:
-        """Switch the connection to h11 and replay the head to it, without the upgrade offer."""
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._head, self.waits = 0, True
+        self._registry.heard(self)
+
+    def _head_without_offer(self) -> bytes:
+        """Return the head that was read, without an upgrade offer."""
         version = self.parser.get_http_version().encode("ascii")
         head = [self.parser.get_method(), b" ", self.url, b" HTTP/", version, b"\r\n"]
         for name, value in self.headers:
             if name not in _UPGRADE_HEADERS:
                 head += [name, b": ", value, b"\r\n"]
-        self.connections.discard(cast(asyncio.Protocol, self))
-        protocol = _H11Protocol(config=self.config, server_state=self.server_state, app_state=self.app_state)
-        protocol.connection_made(self.transport)
-        self.transport.set_protocol(protocol)
-        protocol.data_received(b"".join([*head, b"\r\n"]))
-        return protocol
+        return b"".join([*head, b"\r\n"])
+
+    async def _without_framing(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer HTTP/1.0, which has no chunked encoding: the end of the connection ends a reply without length."""
+        cycle = self.cycle
+        cycle.chunked_encoding = False
+
+        async def send_unframed(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                cycle.expected_content_length = len(message.get("body", b""))  # uvicorn raises if it differs
+            await send(message)
+
+        await self.config.loaded_app(scope, receive, send_unframed)

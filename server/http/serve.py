@@ -9,6 +9,7 @@ import ssl
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 
 import uvicorn
@@ -18,6 +19,7 @@ from engine.api import Engine
 from engine.logs import JSONFormatter
 from server.config import ServerConfig
 from server.http.app import create_app
+from server.http.connections import Connections
 from server.http.protocol import Protocol
 from server.openai.services import Services
 
@@ -48,12 +50,22 @@ class GracefulServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
+        await super().startup([])  # `Connections` accepts in uvicorn's place
+        connections = Connections(self._services.config.header_timeout, self.config.ssl)
+        connect = partial(Protocol, self.config, self.server_state, self.lifespan.state, connections)
         try:
-            await super().startup(sockets)
+            for listener in sockets or ():
+                listener.listen(self.config.backlog)
+                connections.listen(listener, connect)
         except OSError:
             await self.lifespan.shutdown()
             raise
         print(self._ready(), flush=True)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for listener in sockets or ():
+            asyncio.get_running_loop().remove_reader(listener)
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal. Unlike uvicorn's handler, never raise the signal again: a drained process exits with 0."""
@@ -116,7 +128,6 @@ def build_server(engine: Engine, config: ServerConfig, port: int, tls: ssl.SSLCo
         server_header=False,
         lifespan="on",
         ws="none",
-        http=Protocol,
         # Longer than clients keep idle connections (often 5 s), so that the client closes first.
         timeout_keep_alive=65,
         timeout_graceful_shutdown=FLUSH,

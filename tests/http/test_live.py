@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from server.http import bodies, protocol
+from server.http import bodies, connections
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, Live, sse
 
@@ -66,18 +66,15 @@ def test_a_body_that_does_not_arrive_is_a_408(live: Start, monkeypatch: pytest.M
     assert b'"request_timeout"' in answer
 
 
-def test_few_large_bodies_are_read_at_a_time(live: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half-sent ones give up their places."""
-    monkeypatch.setattr(bodies, "LARGE_BYTES", 1000)
-    monkeypatch.setattr(bodies, "LARGE_SECONDS", 0.5)
-    server = live(FakeEngine())
-    head = f"POST {CHAT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n"
+def test_half_sent_bodies_make_way(live: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "BUDGET", 10_000)
+    server = live(FakeEngine(), max_body_size=5000)
+    head = f"POST {CHAT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 4999\r\n\r\n"
     with ExitStack() as stack:
         for _ in range(6):
             half = stack.enter_context(closing(socket.create_connection(("127.0.0.1", server.port))))
             half.sendall(head.encode() + b" " * 2000)
-        assert server.client.post(TEXT_PATH, json=TEXT).status_code == 200
-        large = json.dumps(TEXT).encode() + b" " * 5000
+        large = json.dumps(TEXT).encode() + b" " * 4000
         headers = {"Content-Type": "application/json"}
         assert server.client.post(TEXT_PATH, content=large, headers=headers).status_code == 200
 
@@ -98,7 +95,7 @@ def test_a_malformed_second_request_gets_a_400(live: Start) -> None:
 def test_a_stalled_client_is_disconnected_and_a_slow_one_is_not(
     live: Start, monkeypatch: pytest.MonkeyPatch, reads: int
 ) -> None:
-    monkeypatch.setattr(protocol, "STALL_TIMEOUT", 0.3)
+    monkeypatch.setattr(connections, "STALL_TIMEOUT", 0.3)
     engine = FakeEngine(("x" * 1_000_000,) * 16)
     server = live(engine)
     with closing(socket.socket()) as connection:

@@ -24,7 +24,7 @@ MODEL = PREPARED.name
 LENGTH = 2048  # of the longest context that is served here
 # With our own kernels a row's logits do not depend on its neighbours; without a compiler float32 comes nearest.
 DTYPE = "bfloat16" if kernel_library() else "float32"
-_MAIN = "import sys; from server.cli import main; sys.exit(main(sys.argv[1:]))"
+MAIN = "import sys; from server.cli import main; sys.exit(main(sys.argv[1:]))"
 
 _FAULTY = "import sys; from tests.support.faults import serve; sys.exit(serve(sys.argv[1:]))"
 
@@ -35,7 +35,7 @@ def command(*arguments: str, fault: str | None = None, **environ: str) -> dict[s
         environ[faults.VARIABLE] = fault
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("KNAPSERVE_")}
     return {
-        "args": [sys.executable, "-c", _MAIN if fault is None else _FAULTY, *arguments],
+        "args": [sys.executable, "-c", MAIN if fault is None else _FAULTY, *arguments],
         "cwd": REPOSITORY,
         "env": inherited
         | {"PYTHONPATH": str(REPOSITORY), "KNAPSERVE_MODEL": str(PREPARED), "KNAPSERVE_THREADS": "1"}
