@@ -81,7 +81,7 @@ ENDS = [*all_ends()]
 
 def test_the_schemas_have_these_ranges() -> None:
     limits = {(end.field, end.limit) for end in ENDS}
-    assert {("stop", 64), ("tools", 128), ("n", 128), ("metadata", 16), ("top_logprobs", 20), ("top_k", -1)} <= limits
+    assert {("stop", 4), ("tools", 128), ("n", 128), ("metadata", 16), ("top_logprobs", 20), ("top_k", -1)} <= limits
     assert {("logit_bias", 1024), ("messages", 16384), ("prompt", 2048), ("max_tokens", 2**31 - 1)} <= limits
 
 

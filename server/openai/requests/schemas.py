@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
 
-MAX_STOP_STRINGS = 64
+MAX_STOP_STRINGS = 4
+MAX_STOP_SEQUENCES = 64  # in the Messages API
 MAX_STOP_CHARACTERS = 4096
 MAX_STOP_IDS = 128
 MAX_COUNT = 2**31 - 1
@@ -283,6 +284,7 @@ class MessagesChatRequest(AdaptedChatRequest):
 
     lowers_max_tokens = True
 
+    stop: Annotated[list[StopString], Field(max_length=MAX_STOP_SEQUENCES, fail_fast=True)] | None = None
     max_tokens: int | None = Field(default=None, ge=0, le=MAX_COUNT)  # 0: only read the prompt
 
 
