@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from tests.support.cores import tiny_model
+from tests.support.cores import TickingClock, tiny_model
 
 torch.set_num_threads(1)  # tests run beside each other, and threads that wait for one another wait busily
+
+
+@pytest.fixture(autouse=True)
+def _steady_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of a grammar takes 50 µs: otherwise a slow moment of the machine delays answers and limits drafts."""
+    monkeypatch.setattr("engine.sampling.grammar.time", SimpleNamespace(monotonic=TickingClock(5e-5).now))
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,8 @@ from server.openai.replies.calls import TOOL_FORMATS, make_parser
 from server.openai.requests.schemas import Function, Tool
 from server.openai.requests.structured import grammar_of, tool_call_grammar
 from tests.support import PREPARED
-from tests.support.cores import GREEDY, Delegate, answer, chat_ids, exact
+from tests.support.cores import GREEDY, answer, chat_ids, exact
+from tests.support.timed import Delegate
 
 SCHEMA = {
     "type": "object",

@@ -27,7 +27,8 @@ from engine.host.client import TokenStream
 from engine.host.thread import EngineThread
 from engine.runtime.build import LoadedModel
 from engine.types import FinishReason, GenerateRequest, Owner, RoundReport, SamplingParams, TokenEvent
-from tests.support.cores import VOCABULARY, Delegate, ManualClock, answer, chat_ids, load
+from tests.support.cores import VOCABULARY, ManualClock, answer, chat_ids, load
+from tests.support.timed import Delegate
 
 PATIENCE = 30  # seconds until what should have happened counts as hanging
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)

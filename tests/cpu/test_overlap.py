@@ -29,7 +29,8 @@ from engine.runtime.overlap import PlainPass
 from engine.sampling.sample import Sampler
 from engine.step import StepOutput, Work
 from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, TokenEvent
-from tests.support.cores import Delegate, Learning, chat_ids, load
+from tests.support.cores import Learning, chat_ids, load
+from tests.support.timed import Delegate
 
 CONFIG = EngineConfig(layerskip=LayerSkipConfig(exit=2, gamma=4))
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

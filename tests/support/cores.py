@@ -29,6 +29,7 @@ from engine.types import GenerateRequest, RequestRound, SamplingParams, TokenEve
 from profiles.schema import LatencyProfile, ProfileKey
 from profiles.store import write_atomically
 from tests.support import CONFIG, PREPARED
+from tests.support.timed import Delegate, TimedModel
 
 GREEDY = SamplingParams(max_tokens=64, temperature=0.0)
 SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
@@ -55,16 +56,6 @@ class ManualClock:
     def now(self) -> float:
         self.readings += 1
         return self.time
-
-
-class Delegate:
-    """Pass everything on to `inner`; subclasses override the methods that they watch."""
-
-    def __init__(self, inner: Any) -> None:
-        self.inner = inner
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
 
 
 class Learning:
@@ -133,13 +124,13 @@ def load(
     backend: Backend | None = None,
     **settings: Any,
 ) -> LoadedModel:
-    """Load the prepared fixture, or `model`, with a made-up profile.
+    """Load the prepared fixture, or `model`, with a made-up profile, which also says how long its rounds take.
 
     It gets one thread unless `threads` says otherwise, since tests run beside each other.
     """
     settings.setdefault("threads", 1)
     settings["model"] = str(settings.get("model", PREPARED))
-    return LoadedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile(), backend=backend)
+    return TimedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile(), backend=backend)
 
 
 def exact(**settings: Any) -> LoadedModel:

@@ -14,65 +14,22 @@ import argparse
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple
 
-from torch import Tensor
-
 from bench.prompts import add_prompt_arguments, encode, positive, read_prompts
 from bench.targets import Prompt
-from engine.architecture.spec import SKIP, Variants
 from engine.config.engine import EngineConfig
-from engine.core.engine import EngineCore, StepRunner
-from engine.draft.base import CandidatePass
-from engine.draft.costs import CostModel, lock_step
+from engine.core.engine import EngineCore
+from engine.draft.costs import CostModel
 from engine.errors import ConfigError, EngineDeadError
-from engine.model.knapsack import Knapsack
 from engine.runtime.build import LoadedModel
-from engine.step import StepOutput, StepPlan
 from engine.types import GenerateRequest, RequestFailure, SamplingParams
 from profiles.schema import LatencyProfile
 from server.settings import Settings, add_arguments
-from tests.support.cores import Delegate
-
-_STRETCH = 64  # rounds for which an unsteady machine stays as it is, on average
-_NOISE = 0.03  # standard deviation of what a pass takes, as a share
-_DRAFT_SETUP = 1.5e-5  # seconds of a draft beside its passes
-_OUTSIDE = 5e-5  # seconds of a round outside the passes, and of that for each request more
-_SHARED_OUTSIDE = 0.3
-_SEARCH_OUTSIDE = 1e-4  # seconds of a search beside each of its sublayers
-
-
-class SimulatedClock:
-    """A clock that advances by the time of passes."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def now(self) -> float:
-        return self.time
-
-
-class _TimedSearch(Delegate):
-    """A search whose sublayers take their share of a pass of the same width."""
-
-    def __init__(self, inner: CandidatePass, clock: SimulatedClock, truth: CostModel, context: int) -> None:
-        super().__init__(inner)
-        self._clock, self._truth, self._context = clock, truth, context
-
-    def fill_rows(self, table: Knapsack, count: int) -> None:
-        """Fill one row, so that each takes its time."""
-        menu, rows = table.menus[len(table.rows)], table.states.shape[0] * table.states.shape[1]
-        share = self._truth.verify_pass(rows, [self._context]) / self._truth.spec.sublayers
-        self._clock.time += (len(menu) - (SKIP in menu)) * share + _SEARCH_OUTSIDE
-        self.inner.fill_rows(table, 1)
-
-    def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
-        self._clock.time += self._truth.profile.head(states.shape[0] * states.shape[1])
-        drawn: tuple[list[list[int]], list[list[float]]] = self.inner.draws(states, plans)
-        return drawn
+from tests.support.timed import SimulatedClock, TimedRunner
 
 
 class Result(NamedTuple):
@@ -81,44 +38,6 @@ class Result(NamedTuple):
     domains: dict[str, float]
     total: float
     errors: list[float]
-
-
-class _TimedRunner(Delegate):
-    """A runner whose rounds take simulated time."""
-
-    def __init__(self, inner: StepRunner, clock: SimulatedClock, truth: CostModel, unsteady: float) -> None:
-        super().__init__(inner)
-        self._clock, self._truth = clock, truth
-        self._random, self._moments = Random(0), Random(1)
-        self._unsteady, self._slow = unsteady, 1.0
-        self.lost = 0.0  # seconds of the clock beyond the usual time of passes
-
-    def candidates(self, slab: int, positions: Sequence[int], *sampled: Any) -> CandidatePass:
-        found = self.inner.candidates(slab, positions, *sampled)
-        return _TimedSearch(found, self._clock, self._truth, max(positions))
-
-    def run(
-        self, plan: StepPlan, on_wait: Callable[[], None] | None = None, *, overlap_next: bool = False
-    ) -> StepOutput:
-        out = self.inner.run(plan, on_wait)
-        contexts = [work.start for work in plan.work]
-        rows = sum(len(w.tokens) + o.draft_rows for w, o in zip(plan.work, out.outputs, strict=True))
-        # None for parts of prompts, of which there are more or fewer as time goes: the others' is to stay the same.
-        noise = self._random.gauss(1.0, _NOISE) if all(work.draws_token for work in plan.work) else 1.0
-        verify = self._truth.verify_pass(rows, contexts) * noise
-        draft = 0.0
-        drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.copied]
-        for live, passes in lock_step(drafting):
-            assert live[0].plan is not None
-            draft += passes * self._truth.draft_pass(live[0].plan.variants, [w.start for w in live])
-        if drafting:
-            draft = (draft + _DRAFT_SETUP) * self._random.gauss(1.0, _NOISE)
-        if self._moments.random() < 1 / _STRETCH:
-            self._slow = self._unsteady if self._slow == 1.0 else 1.0
-        self.lost += (self._slow - 1.0) * (draft + verify)
-        draft, verify = self._slow * draft, self._slow * verify
-        self._clock.time += draft + verify + _OUTSIDE * (1 + _SHARED_OUTSIDE * (len(contexts) - 1))
-        return StepOutput(out.outputs, out.draft_passes, draft, verify)
 
 
 class Simulation:
@@ -130,7 +49,7 @@ class Simulation:
         model.clock = self.clock = SimulatedClock()
         truth = CostModel(model.spec, model.profile)
         self.core: EngineCore = model.core(
-            config, own_cache=True, wrap_runner=lambda runner: _TimedRunner(runner, self.clock, truth, unsteady)
+            config, own_cache=True, wrap_runner=lambda runner: TimedRunner(runner, self.clock, truth, unsteady)
         )
 
     @property

@@ -1,0 +1,127 @@
+"""Passes that take the time of a latency profile, not the machine's: no decision of a policy depends on its speed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+from torch import Tensor
+
+from engine.architecture.spec import SKIP, Variants
+from engine.config.engine import EngineConfig
+from engine.core.engine import EngineCore
+from engine.core.rounds import StepRunner
+from engine.draft.base import CandidatePass
+from engine.draft.costs import CostModel, lock_step
+from engine.model.knapsack import Knapsack
+from engine.runtime.build import LoadedModel
+from engine.runtime.runner import Runner
+from engine.step import StepOutput, StepPlan
+
+_STRETCH = 64  # rounds for which an unsteady machine stays as it is, on average
+_NOISE = 0.03  # standard deviation of what a pass takes, as a share
+_DRAFT_SETUP = 1.5e-5  # seconds of a draft beside its passes
+_OUTSIDE = 5e-5  # seconds of a round outside the passes, and of that for each request more
+_SHARED_OUTSIDE = 0.3
+_SEARCH_OUTSIDE = 1e-4  # seconds of a search beside each of its sublayers
+
+
+class Delegate:
+    """Pass everything on to `inner`; subclasses override the methods that they watch."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class SimulatedClock:
+    """A clock that advances by the time of passes, and by `tick` per reading."""
+
+    def __init__(self, tick: float = 0.0) -> None:
+        self.time, self._tick = 0.0, tick
+
+    def now(self) -> float:
+        self.time += self._tick
+        return self.time
+
+
+class _TimedSearch(Delegate):
+    """A search whose sublayers take their share of a pass of the same width."""
+
+    def __init__(self, inner: CandidatePass, clock: SimulatedClock, truth: CostModel, context: int) -> None:
+        super().__init__(inner)
+        self._clock, self._truth, self._context = clock, truth, context
+
+    def fill_rows(self, table: Knapsack, count: int) -> None:
+        """Fill one row, so that each takes its time."""
+        menu, rows = table.menus[len(table.rows)], table.states.shape[0] * table.states.shape[1]
+        share = self._truth.verify_pass(rows, [self._context]) / self._truth.spec.sublayers
+        self._clock.time += (len(menu) - (SKIP in menu)) * share + _SEARCH_OUTSIDE
+        self.inner.fill_rows(table, 1)
+
+    def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
+        self._clock.time += self._truth.profile.head(states.shape[0] * states.shape[1])
+        drawn: tuple[list[list[int]], list[list[float]]] = self.inner.draws(states, plans)
+        return drawn
+
+
+class TimedRunner(Delegate):
+    """A runner whose rounds take simulated time."""
+
+    def __init__(self, inner: StepRunner, clock: SimulatedClock, truth: CostModel, unsteady: float = 1.0) -> None:
+        super().__init__(inner)
+        self._clock, self._truth = clock, truth
+        self._random, self._moments = Random(0), Random(1)
+        self._unsteady, self._slow = unsteady, 1.0
+        self.lost = 0.0  # seconds of the clock beyond the usual time of passes
+
+    def candidates(self, slab: int, positions: Sequence[int], *sampled: Any) -> CandidatePass:
+        found = self.inner.candidates(slab, positions, *sampled)
+        return _TimedSearch(found, self._clock, self._truth, max(positions))
+
+    def run(
+        self, plan: StepPlan, on_wait: Callable[[], None] | None = None, *, overlap_next: bool = False
+    ) -> StepOutput:
+        out = self.inner.run(plan, on_wait, overlap_next=overlap_next)
+        contexts = [work.start for work in plan.work]
+        rows = sum(len(w.tokens) + o.draft_rows for w, o in zip(plan.work, out.outputs, strict=True))
+        # None for parts of prompts, of which there are more or fewer as time goes: the others' is to stay the same.
+        noise = self._random.gauss(1.0, _NOISE) if all(work.draws_token for work in plan.work) else 1.0
+        verify = self._truth.verify_pass(rows, contexts) * noise
+        draft = 0.0
+        drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.copied]
+        for live, passes in lock_step(drafting):
+            assert live[0].plan is not None
+            draft += passes * self._truth.draft_pass(live[0].plan.variants, [w.start for w in live])
+        if drafting:
+            draft = (draft + _DRAFT_SETUP) * self._random.gauss(1.0, _NOISE)
+        if self._moments.random() < 1 / _STRETCH:
+            self._slow = self._unsteady if self._slow == 1.0 else 1.0
+        self.lost += (self._slow - 1.0) * (draft + verify)
+        draft, verify = self._slow * draft, self._slow * verify
+        self._clock.time += draft + verify + _OUTSIDE * (1 + _SHARED_OUTSIDE * (len(contexts) - 1))
+        return StepOutput(out.outputs, out.draft_passes, draft, verify)
+
+
+class TimedModel(LoadedModel):
+    """A model with a clock of its own, by which rounds take the time of its profile, with some noise."""
+
+    def __init__(self, config: EngineConfig, **options: Any) -> None:
+        super().__init__(config, SimulatedClock(tick=1e-6), **options)  # requests arrive one after the other
+
+    def core(
+        self,
+        config: EngineConfig,
+        *,
+        costs: CostModel | None = None,
+        wrap_runner: Callable[[Runner], StepRunner] = lambda runner: runner,
+        **options: Any,
+    ) -> EngineCore:
+        def timed(runner: Runner) -> StepRunner:
+            truth = CostModel(self.spec, costs.profile if costs else self.profile)
+            return wrap_runner(TimedRunner(runner, self.clock, truth))  # type: ignore[arg-type, return-value]
+
+        return super().core(config, costs=costs, wrap_runner=timed, **options)
