@@ -1,13 +1,12 @@
 """Compile the native CPU kernels for this machine and load them.
 
 Compiling takes seconds and happens once: at the first use, or at installation by `python -m engine.kernels.library`.
-The result is cached under a name derived from the sources, the compiler and the CPU. Without a C++ compiler
-`kernel_library()` returns None, and torch's operations take the kernels' place.
+The result is cached under a name derived from the sources, the compiler and the CPU, and loaded from memory. Without a
+C++ compiler `kernel_library()` returns None, and torch's operations take the kernels' place.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
 import hashlib
@@ -22,6 +21,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from ctypes import POINTER, Array, c_float, c_int, c_int32, c_int64, c_void_p
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 from engine.kernels import structures as native
@@ -31,6 +31,7 @@ log = logging.getLogger("knapserve.engine")
 SOURCE = Path(__file__).with_name("kernels.cpp")
 FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-ffp-contract=fast", "-shared", "-fPIC", "-pthread")
 TIMEOUT = 120.0  # seconds that one run of the compiler may take
+DIGEST = hashlib.sha256().digest_size  # bytes at the end of a cached library
 
 Address = int | None  # of a tensor or an array
 Integers = Array[c_int64]
@@ -57,7 +58,7 @@ class KernelLibrary:
     read: Callable[[int, Address, int], None]
     new_executor: Callable[[int], int]
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | str) -> None:
         """Load the shared library at `path`. Raises OSError, or AttributeError if a function is missing."""
         loaded = ctypes.CDLL(str(path))
 
@@ -95,24 +96,23 @@ def kernel_library() -> KernelLibrary | None:
 
     All callers in a process get the same answer, whichever of them comes first.
     """
-    command = compiler()
-    if command is None:
-        log.info("no C++ compiler found: PyTorch's own operations are used, which are slower")
-        return None
     try:
+        command = compiler()
+        if command is None:
+            named = os.environ.get("CXX") or "c++, g++ or clang++"
+            raise FileNotFoundError(f"a C++ compiler ({named}) is missing; install one, as with 'apt install g++'")
         name = f"{name_for(command)}.so"
-        path = cache_directory(name) / name
-        if path.exists():
-            with contextlib.suppress(OSError, AttributeError):
-                return KernelLibrary(path)
-            if not os.access(path.parent, os.W_OK):  # damaged, or compiled for another machine
-                path = process_directory() / name
-        log.info("compiling the native kernels, once")
-        compile_library(command, path)
-        return KernelLibrary(path)
-    except (OSError, subprocess.SubprocessError, AttributeError) as error:
-        reason = getattr(error, "stderr", None) or error
-        log.warning("cannot build the native kernels; PyTorch's slower operations are used: %s", str(reason)[:2000])
+        if (library := read_cached(name)) is None:
+            log.info("compiling the native kernels, once")
+            library = compile_library(command)
+            try:
+                store(name, library)
+            except (OSError, RuntimeError) as error:
+                log.warning("%s: without a cache, the native kernels are compiled at every start", error)
+        return load_from_memory(library, name)
+    except (OSError, subprocess.SubprocessError, AttributeError, ValueError) as error:
+        reason = " ".join(str(getattr(error, "stderr", None) or error).split())[:500]
+        log.warning("no native kernels: %s. PyTorch runs the model, several times slower", reason)
         return None
 
 
@@ -125,47 +125,79 @@ def compiler() -> list[str] | None:
     return None
 
 
-def cache_directory(name: str = "") -> Path:
-    """Choose where compiled libraries are stored: the user's cache, or a directory for this process alone.
+def cache_directory() -> Path:
+    """Return the directory of compiled libraries in the user's cache. Raises OSError; RuntimeError without a home.
 
-    Loading a library runs its code, so the cache is used only if nobody else may write to it. A read-only cache will
-    do if it contains `name` already.
+    Loading a library runs its code, so nobody else may write to the directory.
     """
     base = os.environ.get("XDG_CACHE_HOME")
-    try:
-        path = (Path(base) if base else Path.home() / ".cache") / "knapserve" / "native"
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.stat()
-        ours = found.st_uid == os.getuid() and not found.st_mode & 0o022
-        if ours and (os.access(path, os.W_OK) or (name and (path / name).exists())):
-            return path
-        reason = "is not writable" if ours else "belongs to, or is writable by, other users"
-        log.warning("%s %s: the native kernels are compiled at every start", path, reason)
-    except (OSError, RuntimeError) as error:  # no home directory, or a read-only one
-        log.info("no cache for the native kernels (%s): they are compiled at every start", error)
-    return process_directory()
+    path = (Path(base) if base else Path.home() / ".cache") / "knapserve" / "native"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.stat()
+    if found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise PermissionError(f"{path} belongs to, or is writable by, other users")
+    return path
 
 
-def process_directory() -> Path:
-    """Make a directory that is removed when this process exits."""
-    path = tempfile.mkdtemp(prefix="knapserve-")
-    atexit.register(shutil.rmtree, path, ignore_errors=True)
-    return Path(path)
+def read_cached(name: str) -> bytes | None:
+    """Return the library that `store` wrote; None if it is missing or damaged: running its code could crash."""
+    with contextlib.suppress(OSError, RuntimeError):
+        contents = (cache_directory() / name).read_bytes()
+        if hashlib.sha256(contents[:-DIGEST]).digest() == contents[-DIGEST:]:
+            return contents[:-DIGEST]
+    return None
 
 
-def compile_library(command: Sequence[str], path: Path, options: Sequence[str] = ()) -> None:
-    """Compile to `path`, which appears complete or not at all. Raises OSError, SubprocessError."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        made = Path(scratch) / path.name
-        for tuning in ("-march=native", "-mcpu=native"):  # the second for compilers that refuse the first
-            line = [*command, *FLAGS, tuning, *options, str(SOURCE), "-o", str(made)]
-            result = subprocess.run(line, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-            if result.returncode == 0:
-                with made.open("rb+") as file:
-                    os.fsync(file.fileno())  # or a power cut could leave the name without the contents
-                made.replace(path)
-                return
-        raise subprocess.CalledProcessError(result.returncode, line, result.stdout, result.stderr)
+def store(name: str, library: bytes) -> None:
+    """Cache a library and its digest: the file appears complete or not at all. Raises OSError, RuntimeError."""
+    directory = cache_directory()
+    with tempfile.TemporaryDirectory(dir=directory) as scratch:
+        made = Path(scratch) / name
+        with made.open("xb") as file:
+            file.write(library + hashlib.sha256(library).digest())
+            file.flush()
+            os.fsync(file.fileno())  # or a power cut could leave the name without the contents
+        made.replace(directory / name)
+
+
+def load_from_memory(library: bytes, name: str) -> KernelLibrary:
+    """Load a library from memory, or where that is impossible, from a temporary file. Raises OSError, AttributeError.
+
+    A cache may be on a file system whose files are not executed.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        descriptor = os.memfd_create(name)  # stays open: the loader recognises libraries by their paths
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(library)
+        return KernelLibrary(f"/proc/self/fd/{descriptor}")
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / name
+        path.write_bytes(library)
+        return KernelLibrary(path)
+
+
+def compile_library(command: Sequence[str], options: Sequence[str] = ()) -> bytes:
+    """Compile and return the library. Raises OSError, SubprocessError.
+
+    The compiler works in memory where it can, since the disk of the temporary directory may be full.
+    """
+    failure: Exception | None = None
+    for directory, tuning in product(("/dev/shm", None), ("-march=native", "-mcpu=native")):  # compilers know either
+        try:
+            with tempfile.TemporaryDirectory(dir=directory, prefix="knapserve-") as scratch:
+                made = Path(scratch) / "kernels.so"
+                line = [*command, *FLAGS, tuning, *options, str(SOURCE), "-o", str(made)]
+                _run(line, TMPDIR=scratch).check_returncode()
+                return made.read_bytes()
+        except (OSError, subprocess.CalledProcessError) as error:
+            failure = error
+    assert failure is not None
+    raise failure
+
+
+def _run(command: Sequence[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | variables
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT, env=env)
 
 
 def name_for(command: Sequence[str]) -> str:
@@ -173,9 +205,9 @@ def name_for(command: Sequence[str]) -> str:
     headers = sorted(SOURCE.parent.glob("*.h"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in (SOURCE, *headers)))
     digest.update(" ".join((*FLAGS, *command)).encode())
-    digest.update(subprocess.run([*command, "--version"], capture_output=True, timeout=TIMEOUT, check=True).stdout)
+    digest.update(_run([*command, "--version"]).stdout.encode())
     targets = [*command, "-march=native", "-dM", "-E", "-x", "c++", os.devnull]  # the CPU as the compiler sees it
-    digest.update(subprocess.run(targets, capture_output=True, timeout=TIMEOUT, check=False).stdout)
+    digest.update(_run(targets).stdout.encode())
     digest.update(f"{platform.machine()} {platform.processor()}".encode())
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()

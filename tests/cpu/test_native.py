@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import shlex
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,7 +20,7 @@ from engine.backends.native.backend import native_backend
 from engine.config.engine import EngineConfig
 from engine.config.policies import DRAFT_POLICIES
 from engine.errors import ConfigError
-from engine.kernels.library import KernelLibrary, cache_directory, compile_library, compiler, kernel_library, name_for
+from engine.kernels.library import KernelLibrary, compile_library, compiler, kernel_library, load_from_memory
 from engine.kv.blocks import CacheChanges, Copy, Freed
 from engine.model.attention import Segment
 from engine.model.decoder import DecoderOf
@@ -83,9 +81,8 @@ def kernels() -> KernelLibrary:
 @pytest.fixture(scope="module", params=["-mno-amx-bf16", "-mno-avx512bf16", "-mno-avx512f", "-mno-avx2"])
 def portable(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> KernelLibrary:
     """The kernels for CPUs without tiles, without bf16 instructions, without AVX-512, without AVX2."""
-    path = tmp_path_factory.mktemp("native") / "kernels.so"
-    compile_library(compiler() or [], path, [request.param] if platform.machine() == "x86_64" else [])
-    return KernelLibrary(path)
+    options = [request.param] if platform.machine() == "x86_64" else []
+    return load_from_memory(compile_library(compiler() or [], options), "kernels.so")
 
 
 CHECKED = ("llama one kv head", "qwen3 windows")
@@ -493,57 +490,15 @@ def test_native_draws_equal_torchs(vocabulary: int, spread: float, kernels: Kern
         assert len(set(tokens)) > rows // 4 * (spread < 4)
 
 
-def test_a_damaged_library_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiler of the test only copies the library that was compiled before."""
-    name = f"{name_for(compiler() or [])}.so"
-    made = cache_directory(name) / name
-    if not made.exists():
-        pytest.skip("the kernels are kept nowhere")
-    quick = tmp_path / "quick"
-    real = shlex.join(compiler() or [])
-    copy = f'for made; do :; done; cp {shlex.quote(str(made))} "$made"'
-    quick.write_text(f'#!/bin/sh\ncase " $* " in *" -o "*) {copy};; *) exec {real} "$@";; esac\n')
-    quick.chmod(0o755)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("CXX", str(quick))
-    path = cache_directory() / f"{name_for([str(quick)])}.so"
-    path.write_bytes(b"not a library")
-    assert isinstance(kernel_library.__wrapped__(), KernelLibrary)
-    assert path.read_bytes() == made.read_bytes()
-
-
-def test_without_a_compiler_torch_does_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("CXX", "/no/such/compiler")
-    assert compiler() is None
-    assert kernel_library.__wrapped__() is None
-    broken = tmp_path / "broken"
-    broken.write_text("#!/bin/sh\nexit 1\n")
-    broken.chmod(0o755)
-    monkeypatch.setenv("CXX", str(broken))
-    assert kernel_library.__wrapped__() is None
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv("CXX")
-    assert kernel_library.__wrapped__() is None
-
-
-def test_a_cache_directory_that_others_can_write_to_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("dtype", "head"), [(torch.float32, 64), (torch.bfloat16, 16)])
+def test_a_model_that_the_kernels_do_not_run_says_so(
+    dtype: torch.dtype, head: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    ours = tmp_path / "knapserve" / "native"
-    assert cache_directory() == ours
-    ours.chmod(0o777)
-    assert cache_directory() != ours
-
-
-def test_a_library_is_loaded_from_a_read_only_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    ours = cache_directory()
-    (ours / "made.so").touch()
-    monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK)
-    assert cache_directory("made.so") == ours
-    assert cache_directory("other.so") != ours
+    tiny_model(tmp_path, LlamaConfig, head_dim=head)
+    load(dtype, model=tmp_path)
+    (line,) = [record.getMessage() for record in caplog.records if "native kernels need" in record.getMessage()]
+    assert str(dtype) in line
+    assert ("multiples of 32" in line) == (head == 16)
 
 
 def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import torch
 
 from engine.architecture.spec import ModelSpec
@@ -17,6 +19,8 @@ from engine.model.backend import Backend
 from engine.model.linear import PlainLinear
 from engine.model.torch_decoder import TorchDecoder
 from engine.runtime.machine import native_bf16, usable_cores
+
+log = logging.getLogger("knapserve.engine")
 
 _BYTES_PER_THREAD = 128 << 10  # a thread is worth starting for this many bytes of a layer
 _TINY_LAYER_BYTES = 8 << 20
@@ -88,6 +92,9 @@ def choose_backend(
         from engine.backends.cuda.backend import cuda_backend
 
         return cuda_backend(device, dtype)
+    if kernels is not None:
+        reason = "" if fits(spec) else " and heads and MLPs that are multiples of 32 wide"
+        log.warning("PyTorch runs the model in %s, slower: the native kernels need bfloat16%s", dtype, reason)
     # With bf16, SDPA of one or two query rows takes many times as long as with float32.
     cache_dtype = torch.float32 if dtype.itemsize < 4 else dtype
 
