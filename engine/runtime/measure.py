@@ -30,6 +30,7 @@ _HIGH_RESIDUAL = 0.15  # relative error of a fit that deserves a warning
 _SHORT_CONTEXT = 64  # tokens of context at which the costs of sublayers are separated
 _BUDGET = 4.0  # seconds of the measurement at a start
 _MIN_REPETITIONS, _MAX_REPETITIONS = 3, 40  # of each pass, at a start
+_PATIENCE = 20.0  # seconds after which one repetition is enough: the machine is slow or busy
 _MAX_DRAFT_ROWS = 16  # wider passes of the copy in fewer bits are not measured
 _DRAFT_REPETITIONS = 12  # of each draft
 _DRAFT_LENGTH = 5  # tokens
@@ -123,9 +124,10 @@ class Measurement:
         started = self._clock.now()
 
         def share_done(repetition: int) -> float:
-            if repetition < _MIN_REPETITIONS:
+            spent = self._clock.now() - started
+            if repetition == 0 or (repetition < _MIN_REPETITIONS and spent < _PATIENCE):
                 return repetition / _MAX_REPETITIONS
-            return max(repetition / _MAX_REPETITIONS, (self._clock.now() - started) / budget)
+            return max(repetition / _MAX_REPETITIONS, spent / budget)
 
         return self._fit(key, self._medians(designs, share_done, progress))
 
