@@ -265,26 +265,24 @@ def test_metrics_have_vllms_names_and_labels(server: Process, profile_dir: Path)
     assert info.labels["dtype"] == DTYPE
 
 
-@pytest.mark.nightly  # compares times
-def test_latency_between_tokens_agrees_with_the_clients_clock(server: Process) -> None:
+@pytest.mark.nightly
+def test_latencies_between_tokens_add_up_within_the_clients_time(server: Process) -> None:
     """Each arrival of tokens after the first is one observation.
 
     There is one for every chunk of text, and there may be more: some arrivals have no text to send yet.
     """
     before = server.metrics()
     body = CHAT | {"stream": True, "max_tokens": 300, "ignore_eos": True, "temperature": 0, "draft_policy": "none"}
-    times, texts = [], 0
+    texts, started = 0, time.perf_counter()
     with server.http.stream("POST", CHAT_PATH, json=body) as reply:
         for line in reply.iter_lines():
             if line.startswith("data: {"):
-                times.append(time.perf_counter())
                 texts += '"delta":{"content"' in line
-    after = server.metrics()
+    ended, after = time.perf_counter(), server.metrics()
     name = "vllm:inter_token_latency_seconds"
     gaps = after.total(f"{name}_count") - before.total(f"{name}_count")
     assert 100 < texts <= gaps + 1 <= 300
-    seconds = after.total(f"{name}_sum") - before.total(f"{name}_sum")
-    assert seconds == pytest.approx(times[-1] - times[0], rel=0.3, abs=0.05)
+    assert 0 < after.total(f"{name}_sum") - before.total(f"{name}_sum") < ended - started
 
 
 def test_counters_equal_the_usage_of_replies(server: Process) -> None:

@@ -168,8 +168,8 @@ def test_without_a_store_nothing_is_found() -> None:
 def test_the_response_to_a_client_that_has_left_is_not_stored(live: Serve) -> None:
     client = Client(live)
     client.engine.gate = asyncio.Queue()
+    client.engine.release(2)  # the reply begins with the first of them
     with client.live.client.stream("POST", PATH, json={"input": "Hi", "stream": True}) as reply:
-        client.engine.release(2)
         line = next(line for line in reply.iter_lines() if line.startswith("data: "))
         id = json.loads(line.removeprefix("data: "))["response"]["id"]
     until(lambda: not client.engine.running, "the end of the request")

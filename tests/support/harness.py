@@ -9,10 +9,11 @@ import socket
 import ssl
 import threading
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 from fastapi import FastAPI
@@ -21,6 +22,7 @@ from server.config import ServerConfig
 from server.http.app import create_app
 from server.http.listen import listening, tls_context
 from server.http.serve import GracefulServer, build_server
+from server.metrics.registry import Metrics
 from server.openai.services import Services
 from tests.support.fake import FakeEngine
 from tests.support.waiting import until
@@ -39,10 +41,11 @@ def allowed_tools(*names: str, mode: str = "auto") -> dict[str, Any]:
 def ask(
     engine: FakeEngine, method: str, path: str, *, config: ServerConfig | None = None, **options: Any
 ) -> httpx.Response:
-    """Send one request to a fresh app over `engine`; only the routes, which are slow to build, are shared."""
+    """Send one request to a fresh app over `engine`. Routes and metrics, which are slow to build, are shared."""
     config = config or ServerConfig()
     app = _routed(config)
-    app.state.services = Services(engine, config)
+    with patch("server.openai.services.Metrics", _shared_metrics) if path != "/metrics" else nullcontext():
+        app.state.services = Services(engine, config)
     return _answers(app, engine, [(method, path, options)])[0]
 
 
@@ -51,6 +54,13 @@ def asks(
 ) -> list[httpx.Response]:
     """Send requests in turn to one fresh app over `engine`."""
     return _answers(create_app(engine, config or ServerConfig()), engine, requests)
+
+
+_METRICS = Metrics(FakeEngine(), "fake/model")
+
+
+def _shared_metrics(engine: FakeEngine, model_name: str) -> Metrics:
+    return _METRICS
 
 
 @cache
