@@ -21,6 +21,7 @@ from bench.targets import (
     RunStats,
     prefix_tokens,
     run_in_turns,
+    sum_batches,
 )
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
@@ -164,10 +165,10 @@ class _Bench:
                 numbers.setdefault(domains.pop(), []).append(number)
         speedups: dict[str, dict[str, float]] = {}
         for domain, own in numbers.items():
-            plain = targets[0].stats.total(own)
+            plain, *others = (sum_batches(target.stats.batches[number] for number in own) for target in targets)
             speedups[domain] = {}
-            for target in targets[1:]:
-                speedups[domain] |= _speedups(target.name, target.stats.total(own), plain)
+            for target, batch in zip(targets[1:], others, strict=True):
+                speedups[domain] |= _speedups(target.name, batch, plain)
         return speedups
 
     def _print(self, rows: Sequence[dict[str, Any]], context: int, reading: Mapping[str, float]) -> None:

@@ -47,6 +47,11 @@ class BatchTotals(NamedTuple):
     decode_seconds: float
 
 
+def sum_batches(batches: Iterable[Sequence[float]]) -> BatchTotals:
+    """Return the sum of batches, one at least. They are lists if they come from a file."""
+    return BatchTotals(*map(sum, zip(*batches, strict=True)))
+
+
 @dataclass(slots=True)
 class RunStats:
     """Tokens and seconds of one target, summed over prompts."""
@@ -118,10 +123,6 @@ class RunStats:
         decode_tokens = self.decode_tokens - sum(batch.decode_tokens for batch in self.batches)
         decode_seconds = self.decode_seconds - sum(batch.decode_seconds for batch in self.batches)
         self.batches.append(BatchTotals(tokens, seconds, decode_tokens, decode_seconds))
-
-    def total(self, numbers: Iterable[int]) -> BatchTotals:
-        """Return the sum of the batches with these numbers."""
-        return BatchTotals(*map(sum, zip(*(self.batches[number] for number in numbers), strict=True)))
 
 
 class BenchTarget(Protocol):

@@ -9,7 +9,7 @@ from bench import results
 from bench.compare.contenders import Contender
 from bench.compare.record import Cell, Temperature
 from bench.compare.workloads import Sizes, Workload
-from bench.targets import BatchTotals, PolicyTarget, Prompt, RunStats, run_in_turns
+from bench.targets import BatchTotals, PolicyTarget, Prompt, RunStats, run_in_turns, sum_batches
 from engine.config.engine import EngineConfig
 from engine.kv.blocks import SavedKV
 from engine.runtime.build import LoadedModel
@@ -52,7 +52,7 @@ def measure_cell(
         results.summarise(target, stats[0], model.spec.layers)
         | {"search_ms": 1e3 * target.stats.search_seconds, "differing_answers": differing[target.name]}
         | _speeds(_median_run(target.stats.batches, count), plain_total)
-        | {"repeats": [_add(target.stats.batches[i : i + count]) for i in range(0, sizes.repeat * count, count)]}
+        | {"repeats": [sum_batches(target.stats.batches[i : i + count]) for i in range(0, sizes.repeat * count, count)]}
         for target in targets
     ]
     for row, own in zip(rows, stats, strict=True):
@@ -92,11 +92,6 @@ def read_context(model: LoadedModel, config: EngineConfig, tokens: Sequence[int]
     return core.save_prefix(tokens)
 
 
-def _add(batches: Sequence[BatchTotals]) -> BatchTotals:
-    """Return the sum of batches, of which there is one at least."""
-    return BatchTotals(*map(sum, zip(*batches, strict=True)))
-
-
 def _set_ceiling(row: dict[str, Any], stats: RunStats) -> None:
     """Set the best speed-up with the measured α, γ, f and v, and the share of it that decoding reaches.
 
@@ -114,7 +109,7 @@ def _median_run(batches: Sequence[BatchTotals], prompts: int) -> BatchTotals:
     for prompt in range(prompts):
         own = sorted(batches[prompt::prompts], key=lambda batch: batch.seconds / batch.tokens)
         chosen.append(own[(len(own) - 1) // 2])
-    return _add(chosen)
+    return sum_batches(chosen)
 
 
 def _speeds(own: BatchTotals, plain: BatchTotals) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from bench.compare.record import TEMPERATURES, Cell, Record
 from bench.compare.workloads import WORKLOADS
-from bench.targets import BatchTotals
+from bench.targets import BatchTotals, sum_batches
 
 OURS = "knapspec"
 _NEAR = 0.97  # "within 3 % of the first", the bar that knapspec is held to
@@ -38,10 +38,10 @@ def columns(record: Record) -> list[Column]:
 
 def _column(name: str, cells: list[Cell], policies: list[str]) -> Column:
     rows = {policy: [row for cell in cells for row in cell.rows if row["policy"] == policy] for policy in policies}
-    totals = {policy: _add(row["total"] for row in own) for policy, own in rows.items()}
+    totals = {policy: sum_batches(row["total"] for row in own) for policy, own in rows.items()}
     count = min(len(row["repeats"]) for row in rows[policies[0]])
     repeats = [
-        {policy: _speed(_add(row["repeats"][number] for row in own)) for policy, own in rows.items()}
+        {policy: _speed(sum_batches(row["repeats"][number] for row in own)) for policy, own in rows.items()}
         for number in range(count)
     ]
     return Column(
@@ -52,11 +52,6 @@ def _column(name: str, cells: list[Cell], policies: list[str]) -> Column:
         repeats,
         {policy: total.seconds - total.decode_seconds for policy, total in totals.items()},
     )
-
-
-def _add(batches: Iterable[Sequence[float]]) -> BatchTotals:
-    """Return the sum of batches, which are lists if they come from a file."""
-    return BatchTotals(*map(sum, zip(*batches, strict=True)))
 
 
 def _speed(total: BatchTotals) -> float:
