@@ -13,16 +13,8 @@ from bench.files import check_writable, write
 from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
 from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
 from bench.prediction_error import prediction_errors
-from bench.prompts import Text, add_prompt_arguments, encode, numbers, positive, read_prompts
-from bench.targets import (
-    BatchTotals,
-    BenchTarget,
-    PolicyTarget,
-    RunStats,
-    prefix_tokens,
-    run_in_turns,
-    sum_batches,
-)
+from bench.prompts import Text, add_prompt_arguments, context_tokens, encode, numbers, positive, read_prompts
+from bench.targets import BatchTotals, BenchTarget, PolicyTarget, RunStats, run_in_turns, sum_batches
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
 from engine.config.fields import AMOUNT
@@ -45,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--concurrency", type=positive, default=1, help="number of prompts in flight (default: 1)")
     parser.add_argument(
         "--context", default="0", metavar="N,N…",
-        help="context lengths to measure: tokens with random keys and values before each prompt (default: 0)",
+        help="context lengths to measure: tokens of Python's own reference before each prompt (default: 0)",
     )  # fmt: skip
     parser.add_argument("--temperature", type=float, default=0.0, help="sampling temperature; 0: greedy (default: 0)")
     parser.add_argument(
@@ -65,7 +57,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     texts = read_prompts(args.prompts, args.limit)
     model = LoadedModel(config)
     model.warm_up()
-    bench = _Bench(args, config, model, texts)
+    bench = _Bench(args, model, texts)
     found = [bench.compare(entries, context) for context in contexts]
     result = json.dumps(found[0] | ({"contexts": found} if len(found) > 1 else {}))
     if args.out is not None:
@@ -85,19 +77,17 @@ def _speedups(name: str, batch: BatchTotals, plain: BatchTotals) -> Iterator[tup
 class _Bench:
     """The model, prompts and sampling parameters that all comparisons of a run share."""
 
-    def __init__(
-        self, args: argparse.Namespace, config: EngineConfig, model: LoadedModel, texts: Sequence[Text]
-    ) -> None:
-        self.args, self.config, self.model = args, config, model
+    def __init__(self, args: argparse.Namespace, model: LoadedModel, texts: Sequence[Text]) -> None:
+        self.args, self.model = args, model
         self.sampling = SamplingParams(
             max_tokens=args.max_tokens, temperature=args.temperature, ignore_eos=args.ignore_eos
         )
         self.prompts = [encode(model, text) for text in texts]
 
     def compare(self, entries: Sequence[Contender], context: int) -> dict[str, Any]:
-        """Run all targets after `context` tokens of random K/V, print the tables, and return the results for JSON."""
+        """Run all targets after `context` tokens of text, print the tables, and return the results for JSON."""
         model, args = self.model, self.args
-        before = prefix_tokens(context, model.spec.vocab, self.config.block_size)
+        before = context_tokens(model, context)
         policies = [
             PolicyTarget(policy, model.core(config, own_cache=True), self.sampling, before, name)
             for name, policy, config in entries
@@ -177,7 +167,7 @@ class _Bench:
         print(f"{platform.machine()} {key.machine}, {key.dtype}; {key.shape}; {weights:,.0f} MB of weights per pass")
         if self.model.source.name.startswith(SYNTHETIC):
             print("SYNTHETIC weights: real shape, random text")
-        after = f" after {context} tokens with random keys and values" if context else ""
+        after = f" after {context} tokens of text" if context else ""
         print(
             f"{len(self.prompts)} prompts{after}, {args.concurrency} in flight, at most {args.max_tokens} tokens each, "
             "targets in turns"

@@ -4,7 +4,9 @@ import argparse
 import json
 import math
 from collections.abc import Callable, Sequence
+from itertools import cycle, islice
 from pathlib import Path
+from pydoc_data.topics import topics
 from typing import NamedTuple, TypeVar
 
 from bench.targets import Prompt
@@ -82,6 +84,13 @@ def read_prompts(path: Path, limit: int = 0) -> list[Text]:
     if not prompts:
         raise ConfigError(f"{path} contains no prompts")
     return evenly(prompts, limit) if limit else prompts
+
+
+def context_tokens(model: LoadedModel, length: int, text: str = "") -> tuple[int, ...]:
+    """Repeat `text`, by default Python's own reference, up to `length` tokens, in whole blocks of the cache."""
+    text = text or "\n\n".join(text for _, text in sorted(topics.items()))
+    tokens = model.tokenizer.encode(text, add_special_tokens=False)
+    return tuple(islice(cycle(tokens), length - length % model.size.block_size))
 
 
 def evenly(items: Sequence[T], count: int) -> list[T]:

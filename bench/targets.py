@@ -11,7 +11,6 @@ from engine.clock import SystemClock
 from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, EngineDeadError, RequestError
-from engine.kv.blocks import SavedKV
 from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, check_request
 
 _TURN = 0.03  # seconds per turn of a policy; short, as a machine's speed changes within a second
@@ -145,14 +144,10 @@ class PolicyTarget:
         sampling: SamplingParams,
         context: tuple[int, ...] = (),
         name: str | None = None,
-        context_kv: SavedKV | None = None,
     ) -> None:
-        """`context` precedes every prompt. Its keys and values, `context_kv`, are random if they are not given.
-
-        Raises UnknownPolicyError.
-        """
+        """`context` precedes every prompt, and is read before the first. Raises UnknownPolicyError."""
         core.info.check_policy(policy)
-        self._context, self._context_kv = context, context_kv
+        self._context = context
         self._policy, self.name = policy, name or policy
         self.core = core
         self.stats = RunStats()
@@ -173,9 +168,7 @@ class PolicyTarget:
         core, stats = self.core, self.stats
         self.check(prompts)
         spec, whole = core.costs.spec, core.costs.spec.whole
-        core.scheduler.blocks.clear()  # every target computes the prompt itself
-        if self._context:
-            core.cache_prefix(self._context, self._context_kv)
+        self._reset_cache()
         answers: dict[str, list[int]] = {}
         searches_before, seconds_before = self._search_totals()
         arrived: dict[str, float] = {}  # arrival time of requests without tokens, on the clock of `seconds`
@@ -223,6 +216,22 @@ class PolicyTarget:
         stats.add_batch(sum(len(tokens) for tokens in answers.values()), seconds)
         return [tuple(answers[str(index)]) for index in range(len(prompts))]
 
+    def _reset_cache(self) -> None:
+        """Leave nothing but the context in the prefix cache, so that every target computes the prompts itself."""
+        core, blocks = self.core, self.core.scheduler.blocks
+        if not self._context:
+            blocks.clear()
+            return
+        tokens = (*self._context, self._context[0])
+        core.add(GenerateRequest("context", tokens, SamplingParams(max_tokens=1), "none"))
+        while not core.scheduler.idle:
+            core.run_round(lambda report: None)
+        core.flush(lambda report: None)
+        held = blocks.allocate("context", tokens)
+        assert held is not None, "the request had room"
+        blocks.clear()
+        blocks.release(held.slab)
+
     def _search_totals(self) -> tuple[int, float]:
         policy = self.core.policy(self._policy)
         if not isinstance(policy, KnapSpec):
@@ -240,11 +249,6 @@ class PolicyTarget:
             raise ConfigError(f"a prompt cannot be answered: {error}") from None
 
 
-def prefix_tokens(length: int, vocab: int, block_size: int) -> tuple[int, ...]:
-    """Return the tokens of a context of random keys and values: at most `length`, in whole blocks of the cache."""
-    return tuple(i % vocab for i in range(length - length % block_size))
-
-
 def run_in_turns(
     targets: Sequence[PolicyTarget],
     prompts: Sequence[Prompt],
@@ -254,10 +258,12 @@ def run_in_turns(
 ) -> list[list[tuple[int, ...]]]:
     """Let all targets answer the prompts in turns of `turn` seconds, starting with target number `first`.
 
-    Targets that share a cache (`LoadedModel.core`) run one after the other instead.
+    Targets that share a cache (`LoadedModel.core`) run one after the other instead, and read their context each time.
     """
     if len({id(target.core.runner.attention) for target in targets}) < len(targets):
         turn = float("inf")
+        for target in targets:
+            target.core.scheduler.blocks.clear()  # the others have overwritten its context
     answers: list[list[tuple[int, ...]]] = [[] for _ in targets]
     turns = deque((index, target.rounds(prompts, streams)) for index, target in enumerate(targets))
     turns.rotate(-first)

@@ -9,9 +9,7 @@ from bench import results
 from bench.compare.contenders import Contender
 from bench.compare.record import Cell, Temperature
 from bench.compare.workloads import Sizes, Workload
-from bench.targets import BatchTotals, PolicyTarget, Prompt, RunStats, run_in_turns, sum_batches
-from engine.config.engine import EngineConfig
-from engine.kv.blocks import SavedKV
+from bench.targets import BatchTotals, PolicyTarget, RunStats, run_in_turns, sum_batches
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
 
@@ -74,22 +72,10 @@ def _targets(
     # by prompt.
     own_cache = len(entries) * longest <= model.size.capacity * model.size.block_size
     sampling = SamplingParams(max_tokens=sizes.max_tokens, temperature=temperature.temperature, top_p=temperature.top_p)
-    kv = read_context(model, entries[0].config, workload.prefix)
     return [
-        PolicyTarget(
-            each.policy, model.core(each.config, own_cache=own_cache), sampling, workload.prefix, each.name, kv
-        )
+        PolicyTarget(each.policy, model.core(each.config, own_cache=own_cache), sampling, workload.prefix, each.name)
         for each in entries
     ]
-
-
-def read_context(model: LoadedModel, config: EngineConfig, tokens: Sequence[int]) -> SavedKV | None:
-    """Read a context once for all policies, and return its keys and values; None without a context."""
-    if not tokens:
-        return None
-    core = model.core(config)
-    PolicyTarget("none", core, SamplingParams(max_tokens=1)).run([Prompt("", (*tokens, tokens[0]))], 1)
-    return core.save_prefix(tokens)
 
 
 def _set_ceiling(row: dict[str, Any], stats: RunStats) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
-from pydoc_data.topics import topics
 from typing import Any, NamedTuple
 
 import engine
@@ -137,9 +136,9 @@ def _options(args: argparse.Namespace) -> _Options:
 
 
 def _context_text(path: Path | None) -> str:
-    """Read the text for contexts. Raises ConfigError."""
+    """Read the text for contexts; "" without a file. Raises ConfigError."""
     if path is None:
-        return "\n\n".join(text for _, text in sorted(topics.items()))
+        return ""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

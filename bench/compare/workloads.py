@@ -3,10 +3,9 @@
 import random
 from collections import deque
 from collections.abc import Sequence
-from itertools import cycle, islice
 from typing import NamedTuple, TypeVar
 
-from bench.prompts import Text, encode, evenly
+from bench.prompts import Text, context_tokens, encode, evenly
 from bench.targets import PolicyTarget, Prompt
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
@@ -85,7 +84,7 @@ def make_workloads(
     context_text: str,
     skip_long: bool,
 ) -> list[Workload]:
-    """Make the workloads of the columns. `context_text`, over and over, is what contexts consist of.
+    """Make the workloads of the columns. `context_text`: what contexts consist of; see `context_tokens`.
 
     Raises ConfigError for prompts without room, and for such contexts unless they are to be skipped.
     """
@@ -98,7 +97,6 @@ def make_workloads(
     if "mixed" in columns and len(tasks) < 2:
         raise ConfigError("mixed streams need prompts of at least two domains; leave mixed out of --columns")
     every = [prompt for prompts in domains.values() for prompt in prompts]
-    tokens = model.tokenizer.encode(context_text, add_special_tokens=False)
     made = {
         "domains": [Workload("domains", domain, tuple(prompts)) for domain, prompts in picked.items()],
         "mixed": [Workload("mixed", f"r = {r:g}", tuple(mixed_stream(tasks, r)), r) for r in sizes.mixes],
@@ -108,7 +106,7 @@ def make_workloads(
                 f"{length:,} tokens",
                 tuple(evenly(every, sizes.limit or len(every))),
                 length,
-                tuple(islice(cycle(tokens), length - length % config.block_size)),
+                context_tokens(model, length, context_text),
             )
             for length in sizes.contexts
         ],

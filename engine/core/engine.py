@@ -20,9 +20,8 @@ from engine.core.scheduler import Counters, Scheduler
 from engine.draft.base import CandidatePass, DraftPolicy, PolicyContext, RequestView
 from engine.draft.costs import CostModel
 from engine.draft.lookup import AgreementCounts, Lookup
-from engine.errors import RequestError, RequestFailedError
+from engine.errors import RequestFailedError
 from engine.kernels.library import KernelLibrary
-from engine.kv.blocks import SavedKV
 from engine.step import StepOutput, StepPlan, Work
 from engine.text.detokenize import Detokenizer
 from engine.text.tokenizer import Tokenizer
@@ -130,37 +129,6 @@ class EngineCore:
         """Price passes by the latency profile again, and have the policies decide anew. Flush before."""
         self.costs.reset()
         self.proposer.recalibrate()
-
-    def cache_prefix(self, tokens: Sequence[int], saved: SavedKV | None = None) -> None:
-        """Cache keys and values for a prefix, so that timing a long context need not read it first.
-
-        They are those that `save_prefix` returned, perhaps of another core of the model, or random ones. A prompt that
-        begins with these tokens (whole blocks of them) hits the prefix cache. Raises RequestError when the cache has no
-        room.
-        """
-        slab = self._prefix_slab(tokens)
-        self.runner.fill_kv(self.scheduler.blocks.take_changes(), slab, len(tokens), saved)
-        self.scheduler.blocks.seal(slab, tokens, len(tokens))
-        self.scheduler.blocks.release(slab)
-
-    def save_prefix(self, tokens: Sequence[int]) -> SavedKV:
-        """Return the keys and values of a prefix, in whole blocks, that a longer prompt left in the prefix cache.
-
-        Raises RequestError when it is not there.
-        """
-        blocks = self.scheduler.blocks
-        if blocks.match((*tokens, 0)) < len(tokens):
-            raise RequestError(f"A prefix of {len(tokens)} tokens is not cached.")
-        slab = self._prefix_slab((*tokens, 0))
-        saved = self.runner.save_kv(blocks.take_changes(), slab, len(tokens))
-        blocks.release(slab)
-        return saved
-
-    def _prefix_slab(self, tokens: Sequence[int]) -> int:
-        slot = self.scheduler.blocks.allocate("prefix", tokens)
-        if slot is None:
-            raise RequestError(f"There is no room for {len(tokens)} cached tokens.")
-        return slot.slab
 
     def step(self) -> RoundReport:
         """Run one round, learn from it, and return its report."""

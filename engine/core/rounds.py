@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from engine.core.request import Request
 from engine.draft.base import CandidatePass, DraftPolicy, Outcome, RequestView, RoundOutcome
 from engine.draft.costs import CostModel
-from engine.kv.blocks import CacheChanges, SavedKV
 from engine.step import StepOutput, StepPlan
 from engine.types import (
     FinishReason,
@@ -46,12 +45,6 @@ class StepRunner(Protocol):
         self, slab: int, positions: Sequence[int], sampling: SamplingParams, edits: Iterable[Edit | None] = ()
     ) -> CandidatePass:
         """Return the passes of a search over verified rows; `edits`: of the logits after each row."""
-
-    def fill_kv(self, changes: CacheChanges, slab: int, tokens: int, saved: SavedKV | None) -> None:
-        """After changes of the cache, fill positions of a slab with saved keys and values, else with random ones."""
-
-    def save_kv(self, changes: CacheChanges, slab: int, tokens: int) -> SavedKV:
-        """Return the keys and values of a slab's first positions, after changes of the cache."""
 
 
 @dataclass(slots=True)

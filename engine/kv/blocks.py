@@ -12,17 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeVar
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class SavedKV:
-    """Keys and values of a prefix, to be written to another cache of the same kind."""
-
-    values: Tensor  # in the cache's own layout
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 
 @dataclass(frozen=True, slots=True)

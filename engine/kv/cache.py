@@ -19,7 +19,7 @@ from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
 from engine.errors import ConfigError
-from engine.kv.blocks import CacheChanges, SavedKV
+from engine.kv.blocks import CacheChanges
 
 # Reserve address space only: most of it is never written, so the system must not refuse it for lack of memory.
 # `engine.kv.blocks` counts the memory that is in use.
@@ -51,7 +51,7 @@ def reserved_zeros(
 
 
 class Cache(Protocol):
-    """K/V memory, addressed by slab and position. `SlabCache` documents the methods."""
+    """K/V memory, addressed by slab and position. `SlabMemory` documents the methods."""
 
     length: int
 
@@ -61,8 +61,6 @@ class Cache(Protocol):
     def apply(self, changes: CacheChanges) -> None: ...
     def move(self, slab: int, source: int, target: int) -> None: ...
     def fill(self, slab: int, tokens: int) -> None: ...
-    def save(self, slab: int, tokens: int) -> SavedKV: ...
-    def restore(self, slab: int, saved: SavedKV) -> None: ...
 
 
 class SlabMemory(ABC):
@@ -75,9 +73,20 @@ class SlabMemory(ABC):
         for freed in changes.freed:
             self.discard(*freed)
 
-    @abstractmethod
     def copy(self, source: int, target: int, tokens: int) -> None:
         """Copy the first `tokens` positions of one slab to another, in all layers."""
+        self._first(target, tokens).copy_(self._first(source, tokens))
+
+    def fill(self, slab: int, tokens: int) -> None:
+        """Fill the first `tokens` positions of a slab with random values, to time passes after a context."""
+        first, *others = self._first(slab, tokens).unbind(0)
+        first.normal_(generator=torch.Generator(first.device).manual_seed(tokens))
+        for layer in others:  # the same values: generating takes many times as long as copying
+            layer.copy_(first)
+
+    @abstractmethod
+    def _first(self, slab: int, tokens: int) -> Tensor:
+        """Return a view of the K/V of a slab's first `tokens` positions [layers, …], or of the blocks with them."""
 
     @abstractmethod
     def move(self, slab: int, source: int, target: int) -> None:
@@ -115,21 +124,6 @@ class SlabCache(SlabMemory):
         k, v = self._all[:, first : last + 1, begin:end].permute(3, 0, 1, 4, 2, 5).unbind(0)
         return tuple(zip(k.unbind(0), v.unbind(0), strict=True))
 
-    def fill(self, slab: int, tokens: int) -> None:
-        """Fill the first `tokens` positions of a slab with random values, as a context without its prefill."""
-        first, *others = self._all[:, slab, :tokens].unbind(0)
-        first.normal_(generator=torch.Generator(self.device).manual_seed(tokens))
-        for layer in others:  # the same values: generating takes many times as long as copying
-            layer.copy_(first)
-
-    def save(self, slab: int, tokens: int) -> SavedKV:
-        """Return the K/V of the first `tokens` positions of a slab, rounded up to whole blocks, for `restore`."""
-        return SavedKV(self._all[:, slab, :tokens].clone())
-
-    def restore(self, slab: int, saved: SavedKV) -> None:
-        """Write saved K/V to a slab's first positions."""
-        self._all[:, slab, : saved.values.shape[1]] = saved.values
-
     def discard(self, slab: int, first: int, last: int) -> None:
         if self._map is None:
             return
@@ -143,8 +137,8 @@ class SlabCache(SlabMemory):
             if end > start:
                 self._map.madvise(mmap.MADV_DONTNEED, start, end - start)
 
-    def copy(self, source: int, target: int, tokens: int) -> None:
-        self._all[:, target, :tokens] = self._all[:, source, :tokens]
+    def _first(self, slab: int, tokens: int) -> Tensor:
+        return self._all[:, slab, :tokens]
 
     def move(self, slab: int, source: int, target: int) -> None:
         self._all[:, slab, target] = self._all[:, slab, source]

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from engine.architecture.spec import Variants
 from engine.clock import Clock
-from engine.kv.blocks import CacheChanges, SavedKV
 from engine.model.attention import Attention
 from engine.model.decoder import Decoder
 from engine.model.knapsack import Knapsack
@@ -57,19 +56,6 @@ class Runner:
         drafted = self._clock.now()
         outputs = verify(self.decoder, self.attention, plan.work, drafts, on_wait=on_wait)
         return StepOutput(outputs, passes, drafted - started if passes else 0.0, self._clock.now() - drafted)
-
-    def fill_kv(self, changes: CacheChanges, slab: int, tokens: int, saved: SavedKV | None) -> None:
-        """After changes of the cache, fill positions of a slab with saved keys and values, else with random ones."""
-        self.attention.cache.apply(changes)
-        if saved is None:
-            self.attention.cache.fill(slab, tokens)
-        else:
-            self.attention.cache.restore(slab, saved)
-
-    def save_kv(self, changes: CacheChanges, slab: int, tokens: int) -> SavedKV:
-        """Return the keys and values of a slab's first positions, after changes of the cache."""
-        self.attention.cache.apply(changes)
-        return self.attention.cache.save(slab, tokens)
 
     def candidates(
         self, slab: int, positions: Sequence[int], sampling: SamplingParams, edits: Iterable[Edit | None] = ()

@@ -15,6 +15,7 @@ import pytest
 import torch
 from transformers import MistralConfig, Qwen3Config
 
+from bench.targets import PolicyTarget, Prompt, run_in_turns
 from engine.architecture.spec import LOW_BIT, TARGET, ModelSpec, load_spec
 from engine.backends.cuda.attention import Kernels, Layout, PagedAttention, StaticBatch, TorchKernels
 from engine.backends.cuda.backend import cuda_backend
@@ -59,17 +60,20 @@ def test_every_policy_on_pages_gives_the_tokens_of_plain_decoding_on_slabs(
     assert model.decoder.recorded, "passes that recur are recorded"
 
 
-def test_a_saved_prefix_on_pages_serves_another_core(tiny: Path) -> None:
+@pytest.mark.slow
+def test_targets_that_share_pages_answer_after_their_contexts_as_alone(tiny: Path) -> None:
+    """Each overwrites the pages of the other's context."""
     model = load(torch.float64, model=tiny, backend=PAGES, max_num_seqs=8, max_model_len=256)
-    prefix = tuple(range(5, 5 + 96))
-    core = model.core(CONFIG)
-    want = answer(core, [(*prefix, 9)], GREEDY, ["none"])
-    saved = core.save_prefix(prefix)
-    other = model.core(CONFIG)
-    answer(other, [tuple(range(200, 240))], GREEDY, ["none"])  # so that pages differ
-    other.cache_prefix(prefix, saved)
-    assert other.scheduler.blocks.match((*prefix, 9)) == 96
-    assert answer(other, [(*prefix, 9)], GREEDY, ["none"]) == want
+    sampling = replace(GREEDY, max_tokens=4)
+    contexts = [tuple(range(start, start + 96)) for start in (5, 105)]
+    prompts = [Prompt("", tokens) for tokens in ((9, 8), tuple(range(200, 240)), (7,))]
+    alone = []
+    for context in contexts:
+        whole = [Prompt("", (*context, *prompt.tokens)) for prompt in prompts]
+        alone.append(PolicyTarget("none", model.core(CONFIG), sampling).run(whole, 1))
+    sharing = [PolicyTarget("none", model.core(CONFIG), sampling, context) for context in contexts]
+    answers = [run_in_turns(sharing, [prompt], first=number % 2) for number, prompt in enumerate(prompts)]
+    assert [[answer for (answer,) in each] for each in zip(*answers, strict=True)] == alone
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from engine.checkpoints import shapes
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
 from engine.config.policies import KnapSpecConfig
-from engine.errors import ConfigError, ModelError, RequestError
+from engine.errors import ConfigError, ModelError
 from engine.runtime.build import LoadedModel
 from tests.support.cores import GREEDY, answer, load
 
@@ -50,12 +50,7 @@ def test_every_policy_gives_the_same_tokens(model: LoadedModel) -> None:
     assert len(set(texts)) == 1
 
 
-def test_a_random_prefix_is_a_prefix_hit(model: LoadedModel) -> None:
-    core = model.core(EngineConfig())
-    tokens = tuple(range(256, 256 + 320))
-    core.cache_prefix(tokens)
-    assert core.scheduler.blocks.match((*tokens, 9)) == 320
-    assert len(answer(core, [(*tokens, 9)], GREEDY, ["none"])[0]) == 64
+def test_a_synthetic_model_has_no_directory(model: LoadedModel) -> None:
     with pytest.raises(ConfigError, match="has no files"):
         _ = model.source.directory
 
@@ -92,18 +87,3 @@ def test_shapes_have_the_sizes_they_are_named_for() -> None:
         ("qwen3-8b", 8.19),
     ):
         assert shapes.shape(name).parameters / 1e9 == pytest.approx(billions, rel=0.01), name
-
-
-def test_a_saved_prefix_serves_another_core_as_if_it_had_read_the_prefix(model: LoadedModel) -> None:
-    """Its answer is that after reading everything; with random keys and values it is another."""
-    prefix = tuple(range(256, 256 + 320))
-    core = model.core(EngineConfig())
-    want = answer(core, [(*prefix, 9)], GREEDY, ["none"])
-    saved = core.save_prefix(prefix)
-    for kv, equal in ((saved, True), (None, False)):
-        other = model.core(EngineConfig())
-        other.cache_prefix(prefix, kv)
-        assert other.scheduler.blocks.match((*prefix, 9)) == 320
-        assert (answer(other, [(*prefix, 9)], GREEDY, ["none"]) == want) == equal
-    with pytest.raises(RequestError, match="not cached"):
-        core.save_prefix(prefix[1:])

@@ -69,6 +69,24 @@ def test_targets_that_share_a_cache_answer_one_after_the_other() -> None:
     assert run_in_turns(sharing, prompts, turn=A_ROUND) == [alone, alone]
 
 
+@pytest.mark.slow
+def test_a_context_is_read_once_and_hit_by_every_prompt() -> None:
+    """Its reading is in no figure, and of the prompts themselves nothing is hit, not even if they recur."""
+    model = load(max_model_len=256)
+    context = tuple(range(256, 256 + 8 * model.size.block_size))
+    prompts = [Prompt("", tuple(range(start, start + 40))) for start in (300, 400, 300)]
+    core = model.core(EngineConfig())
+    target = PolicyTarget("none", core, SAMPLING, context)
+    answers = [target.run([prompt], 1)[0] for prompt in prompts]
+    counters = core.scheduler.counters
+    assert counters.prefix_hits == len(context) * (2 * len(prompts) - 1), "all look-ups but the first"
+    assert counters.prefix_queries - counters.prefix_hits == len(context) + len(prompts) * (1 + 40)
+    assert target.stats.tokens == sum(map(len, answers))
+    assert len(target.stats.first_token) == len(target.stats.batches) == len(prompts)
+    whole = [Prompt("", (*context, *prompt.tokens)) for prompt in prompts]
+    assert answers == PolicyTarget("none", model.core(EngineConfig()), SAMPLING).run(whole, 1)
+
+
 def test_prompts_are_picked_evenly(tmp_path: Path) -> None:
     path = written(tmp_path / "prompts.jsonl", *({"prompt": str(i)} for i in range(10)))
     assert [text.prompt for text in read_prompts(path)] == [str(i) for i in range(10)]

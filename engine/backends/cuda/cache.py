@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
-from engine.kv.blocks import CacheChanges, CacheSize, SavedKV
+from engine.kv.blocks import CacheChanges, CacheSize
 from engine.kv.cache import reserved_zeros
 from engine.model.attention import Segment
 from engine.tensors import to_device
@@ -61,23 +61,9 @@ class PagedCache:
             flat = layer.view(-1, *layer.shape[2:])
             flat.index_copy_(0, places[1:], flat.index_select(0, places[:1]))
 
-    def save(self, slab: int, tokens: int) -> SavedKV:
-        pages = self._pages(slab, -(-tokens // self.block_size))
-        return SavedKV(torch.stack([layer.index_select(0, pages) for layer in (*self.k, *self.v)]))
-
-    def restore(self, slab: int, saved: SavedKV) -> None:
-        pages = self._pages(slab, saved.values.shape[1])
-        for layer, values in zip((*self.k, *self.v), saved.values, strict=True):
-            layer.index_copy_(0, pages, values)
-
-    def _pages(self, slab: int, blocks: int) -> Tensor:
-        """Return the pages of a slab's first blocks: [blocks]."""
-        return self._places[slab, :blocks].long().to(self.device)
-
     def fill(self, slab: int, tokens: int) -> None:
-        pages = self._pages(slab, -(-tokens // self.block_size))
-        values = self.k[0].new_empty(len(pages), *self.k[0].shape[1:])
-        values.normal_(generator=torch.Generator(self.device).manual_seed(tokens))
+        pages = self._places[slab, : -(-tokens // self.block_size)].long().to(self.device)
+        values = self.k[0][pages].normal_(generator=torch.Generator(self.device).manual_seed(tokens))
         for layer in (*self.k, *self.v):
             layer.index_copy_(0, pages, values)
 

@@ -11,7 +11,6 @@ import torch
 
 from engine.architecture.spec import ModelSpec
 from engine.kernels import structures as native
-from engine.kv.blocks import SavedKV
 from engine.kv.cache import SlabMemory, reserved_zeros
 from engine.model.attention import Rope, Segment
 
@@ -33,18 +32,6 @@ class NativeCache(SlabMemory):
         layer, slab, head, _, _ = self._all.stride()
         self.struct = native.Cache(self._all.data_ptr(), layer, slab, head)
 
-    def fill(self, slab: int, tokens: int) -> None:
-        first, *others = self._all[:, slab, :, : -(-tokens // BLOCK)].unbind(0)
-        first.normal_(generator=torch.Generator().manual_seed(tokens))
-        for layer in others:  # the same values: generating takes many times as long as copying
-            layer.copy_(first)
-
-    def save(self, slab: int, tokens: int) -> SavedKV:
-        return SavedKV(self._all[:, slab, :, : -(-tokens // BLOCK)].clone())
-
-    def restore(self, slab: int, saved: SavedKV) -> None:
-        self._all[:, slab, :, : saved.values.shape[2]] = saved.values
-
     def discard(self, slab: int, first: int, last: int) -> None:
         if self._map is None:
             return
@@ -58,10 +45,8 @@ class NativeCache(SlabMemory):
                 if high > low:
                     self._map.madvise(mmap.MADV_DONTNEED, low, high - low)
 
-    def copy(self, source: int, target: int, tokens: int) -> None:
-        """Copy the first `tokens` positions of one slab to another, in all layers, rounded up to whole blocks."""
-        blocks = -(-tokens // BLOCK)
-        self._all[:, target, :, :blocks] = self._all[:, source, :, :blocks]
+    def _first(self, slab: int, tokens: int) -> torch.Tensor:
+        return self._all[:, slab, :, : -(-tokens // BLOCK)]
 
     def move(self, slab: int, source: int, target: int) -> None:
         keys, values = self._all[:, slab].chunk(2, dim=-1)  # [layers, kv_heads, blocks, 16·head_dim]
