@@ -111,10 +111,11 @@ def test_a_killed_engine_ends_every_stream_and_the_server(serve: Serve) -> None:
     assert "Traceback" not in server.log
 
 
-def test_a_killed_engine_is_restarted_where_the_setting_asks_for_it(serve: Serve) -> None:
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.nightly)])
+def test_a_killed_engine_is_restarted_where_the_setting_asks_for_it(serve: Serve, times: int) -> None:
     server = serve("--restart")
     text = server.http.post(TEXT_PATH, json=SHORT).json()["choices"][0]["text"]
-    for restarts in (1, 2):
+    for restarts in range(1, times + 1):
         streams = Streams(server)
         engine = engine_of(server.popen.pid)
         assert engine is not None

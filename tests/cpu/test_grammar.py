@@ -506,7 +506,17 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("schema", "reason"), REFUSED.values(), ids=REFUSED)
+# Two seconds of work each, which "a common multiple" has too.
+SIMILAR = ("a large divisor",)
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        pytest.param(*case, marks=pytest.mark.nightly if name in SIMILAR else (), id=name)
+        for name, case in REFUSED.items()
+    ],
+)
 def test_a_schema_beyond_its_budget_is_refused_and_does_not_stop_the_rounds(
     core: EngineCore, ids: list[tuple[int, ...]], schema: object, reason: str
 ) -> None:

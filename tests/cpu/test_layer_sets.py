@@ -311,7 +311,9 @@ def tuned(policy: str, directory: Path, iterations: int) -> tuple[EngineConfig, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", TUNED_POLICIES)
+@pytest.mark.parametrize(
+    "policy", [pytest.param(name, marks=pytest.mark.nightly if name == "self-sd" else ()) for name in TUNED_POLICIES]
+)
 def test_tuning_writes_a_file_that_loads_and_serves(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], ids: list[tuple[int, ...]]
 ) -> None:

@@ -50,8 +50,8 @@ def native() -> LoadedModel:
 
 
 def some(prompts: Sequence[str], many: bool) -> Sequence[str]:
-    """Five prompts, one of each domain; with `many` every third prompt."""
-    return prompts[::3] if many else prompts[::20]
+    """Three prompts of different domains; with `many` every third prompt."""
+    return prompts[::3] if many else prompts[::40]
 
 
 def prompt_ids(model: LoadedModel, texts: Sequence[str]) -> list[tuple[int, ...]]:
@@ -59,7 +59,7 @@ def prompt_ids(model: LoadedModel, texts: Sequence[str]) -> list[tuple[int, ...]
     return [chat_ids(core, text) for text in texts]
 
 
-@pytest.mark.parametrize("many", [False, MANY], ids=["five", "many"])
+@pytest.mark.parametrize("many", [False, MANY], ids=["three", "many"])
 @pytest.mark.parametrize(
     "sampling", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
 )
@@ -83,7 +83,7 @@ def test_every_policy_equals_plain_decoding_in_float64(
 
 
 @pytest.mark.nightly  # `make test` has tests/cpu/test_native.py instead, with fewer prompts
-@pytest.mark.parametrize("many", [False, MANY], ids=["five", "many"])
+@pytest.mark.parametrize("many", [False, MANY], ids=["three", "many"])
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_equals_plain_decoding_with_our_own_kernels(
     native: LoadedModel, prompts: Sequence[str], sampling: SamplingParams, many: bool, tmp_path: Path
@@ -99,7 +99,7 @@ def test_every_policy_equals_plain_decoding_with_our_own_kernels(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("many", [False, MANY], ids=["five", "many"])
+@pytest.mark.parametrize("many", [False, MANY], ids=["three", "many"])
 @pytest.mark.parametrize(
     "sampling", [GREEDY, pytest.param(WIDE_OPEN, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
 )

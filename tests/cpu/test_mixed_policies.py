@@ -64,7 +64,7 @@ def serve(
 
 
 @pytest.mark.parametrize(
-    "count", [160, pytest.param(2000, marks=[pytest.mark.nightly, pytest.mark.timeout(900)])], ids=["some", "2000"]
+    "count", [80, pytest.param(2000, marks=[pytest.mark.nightly, pytest.mark.timeout(900)])], ids=["some", "2000"]
 )
 def test_mixed_requests_answer_as_without_drafts_and_leave_nothing_behind(
     model: LoadedModel, prompts: Sequence[str], count: int, tmp_path: Path

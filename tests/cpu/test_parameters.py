@@ -71,13 +71,13 @@ def accepted(events: Sequence[TokenEvent]) -> int:
 def naive(logits: Tensor, sampling: SamplingParams, prompt: Sequence[int], said: Sequence[int]) -> list[float]:
     """One row edited token by token, as OpenAI (penalties, bias) and CTRL (repetition) define it."""
     scores = logits.tolist()
-    counts = Counter(said)
+    counts, seen, bias = Counter(said), {*prompt, *said}, dict(sampling.logit_bias)
     for token, score in enumerate(scores):
-        if sampling.repetition_penalty != 1.0 and token in {*prompt, *said}:
+        if sampling.repetition_penalty != 1.0 and token in seen:
             scores[token] = score / sampling.repetition_penalty if score > 0 else score * sampling.repetition_penalty
         scores[token] -= counts[token] * sampling.frequency_penalty
         scores[token] -= (counts[token] > 0) * sampling.presence_penalty
-        scores[token] += dict(sampling.logit_bias).get(token, 0.0)
+        scores[token] += bias.get(token, 0.0)
         if len(said) < sampling.min_tokens and token in (0, *sampling.stop_token_ids):
             scores[token] = float("-inf")
     return scores

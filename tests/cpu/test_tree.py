@@ -134,8 +134,13 @@ KINDS = {
 }
 
 
+CHECKED = ("sampled", "grammar")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind in CHECKED else pytest.mark.nightly) for kind in KINDS]
+)
 def test_trees_give_the_tokens_of_plain_decoding_in_fewer_rounds(kind: str, prompts: Sequence[str]) -> None:
     model, sampling = exact(max_num_seqs=8, max_model_len=256), KINDS[kind]
     plain = model.core(CONFIG)
