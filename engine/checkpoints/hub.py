@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 from engine.architecture.spec import load_spec
+from engine.checkpoints.default import NAME as DEFAULT_NAME
+from engine.checkpoints.default import find_default_model
 from engine.errors import ModelError
 
 SAMPLE = 1 << 20  # bytes at the start and at the end of each file that a fingerprint includes
@@ -22,8 +24,13 @@ def resolve(model: str, *, download: bool = True) -> Path:
     path = Path(model).expanduser()
     try:
         is_file, exists = path.is_file(), path.exists()
+        for part in path.iterdir() if path.is_dir() else [path]:
+            if part.exists() and not (part.is_file() or part.is_dir()):  # a pipe could be waited for without end
+                raise ModelError(f"{part} is neither a file nor a directory")
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or error}") from None
+    if model == DEFAULT_NAME and not exists:
+        return find_default_model()
     if is_file:
         if path.suffix != ".gguf":
             raise ModelError(f"{path} is a file; --model takes a checkpoint's directory, a .gguf file, or a hub id")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import threading
+import time
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -12,6 +14,8 @@ from engine.errors import RequestFailedError
 from engine.sandbox.host import WALL, Child, Sandbox
 
 SECONDS = 2.0  # of CPU time to render a chat, the compilation of a template at its first use included
+# A template that took longer has a tenth of it for a while, so that its other chats need not wait long for such ones.
+_REDUCED, _PROBATION = 0.1, 30.0  # seconds
 _MEMORY = 512 * 2**20  # bytes, beside what the process needs itself
 _MOST_BYTES = 64 * 2**20  # of a prompt
 
@@ -27,6 +31,7 @@ class TemplateRenderer:
         self._lock = threading.Lock()
         self._sandbox: Sandbox | None = None
         self._idle: list[Child] = []
+        self._exceeded: dict[str, float] = {}  # template → when it last took too long
 
     def render(self, template: str, arguments: Mapping[str, Any]) -> str:
         """Render a template, with further arguments of transformers' renderer.
@@ -34,13 +39,16 @@ class TemplateRenderer:
         Raises TemplateError, and RequestFailedError if there is no process.
         """
         child = self._take()
+        recent = time.monotonic() - self._exceeded.get(template, -math.inf) < _PROBATION
+        seconds = SECONDS * (_REDUCED if recent else 1)
         try:
-            child.send(pickle.dumps((template, dict(arguments)), pickle.HIGHEST_PROTOCOL), seconds=WALL * SECONDS)
-            answer = child.receive(SECONDS)
+            child.send(pickle.dumps((template, dict(arguments)), pickle.HIGHEST_PROTOCOL), seconds=WALL * seconds)
+            answer = child.receive(seconds)
         except (EOFError, OSError, ValueError) as error:
             child.end()
             if isinstance(error, TimeoutError):
-                raise TemplateError(f"rendering takes more than {SECONDS:g} s") from None
+                self._exceeded = {template: time.monotonic()}
+                raise TemplateError(f"rendering takes more than {seconds:g} s") from None
             raise TemplateError(f"rendering fails, or takes more than {_MEMORY >> 20} MiB of memory") from None
         self._idle.append(child)
         text = answer[1:].decode()

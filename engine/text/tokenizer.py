@@ -44,6 +44,8 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _BYTES = _byte_alphabet()
+_MOST_GROWTH = 1024  # of a text, by all replacements one after the other; usual ones keep the length
+_MOST_PARTS = 64  # of a list, such as the tokens before a text
 _BYTE_TOKEN = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
@@ -75,12 +77,20 @@ class Tokenizer:
         self._special = dict(special or {})
 
     def restrict(self, rows: int) -> None:
-        """Forget added tokens for which the model has no embedding: a text that spells one is a text."""
-        if max(self._added, default=0) < rows:
+        """Forget tokens for which the model has no embedding: a text that spells one has others. Raises ModelError."""
+        if max(self.backend.get_vocab().values(), default=0) < rows:
             return
         description = json.loads(self.backend.to_str())
         description["added_tokens"] = [token for token in description["added_tokens"] if token["id"] < rows]
-        self.backend = BackendTokenizer.from_str(json.dumps(description))
+        model = description["model"]
+        if isinstance(model["vocab"], dict):
+            model["vocab"] = {token: i for token, i in model["vocab"].items() if i < rows}
+            merges = (merge for merge in model.get("merges", ()) if {*merge, "".join(merge)} <= model["vocab"].keys())
+            model["merges"] = [*merges]
+        else:
+            model["vocab"] = model["vocab"][:rows]
+        with library_errors(ModelError, "the tokenizer needs tokens for which the model has no embedding"):
+            self.backend = BackendTokenizer.from_str(json.dumps(description))
         self._added = frozenset(self.backend.get_added_tokens_decoder())
 
     @classmethod
@@ -91,6 +101,7 @@ class Tokenizer:
             raise ModelError(f"{directory} has no tokenizer.json, and other tokenizer formats are not supported")
         with library_errors(ModelError, f"cannot read {path}"):
             backend = BackendTokenizer.from_file(str(path))
+        _check_growth(path, backend)
         backend.no_truncation()  # training scripts may have saved theirs
         backend.no_padding()
         config_path = directory / "tokenizer_config.json"
@@ -251,6 +262,22 @@ class Tokenizer:
             return template_renderer().render(template, arguments)
         except TemplateError as error:
             raise RequestError(f"The chat template rejects these messages: {error}", param="messages") from None
+
+
+def _check_growth(path: Path, backend: BackendTokenizer) -> None:
+    """Raise ModelError for a tokenizer whose replacements, or tokens around a text, could fill the memory."""
+    for name in ("normalizer", "decoder", "post_processor"):
+        part = getattr(backend, name)
+        values, growth = [None if part is None else json.loads(part.__getstate__())], 1
+        for value in values:  # which grows
+            if isinstance(value, dict):
+                growth *= len(str(value.get("content") or " "))  # of a replacement
+                values += value.values()
+            elif isinstance(value, list):
+                growth *= max(len(value) // _MOST_PARTS, 1)
+                values += value
+        if growth > _MOST_GROWTH:
+            raise ModelError(f"{path}: the {name} could make a text {_MOST_GROWTH} times as long; that is too much")
 
 
 def _text(token: Any) -> str:

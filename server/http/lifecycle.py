@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+from collections.abc import Iterable
+from concurrent.futures import Executor
 from importlib import metadata
 
 from engine.api import Engine
@@ -23,9 +25,10 @@ def version() -> str:
 class Drain:
     """Drain the engine once. Later callers wait for the same drain."""
 
-    def __init__(self, engine: Engine, timeout: float) -> None:
+    def __init__(self, engine: Engine, timeout: float, threads: Iterable[Executor] = ()) -> None:
         self._engine = engine
         self._timeout = timeout
+        self._threads = threads  # of requests that are not submitted yet
         self._task: asyncio.Task[None] | None = None
 
     async def __call__(self) -> None:
@@ -35,6 +38,8 @@ class Drain:
         await asyncio.shield(self._task)
 
     async def _run(self) -> None:
+        for threads in self._threads:
+            threads.shutdown(wait=False, cancel_futures=True)
         try:
             await asyncio.wait_for(self._engine.drain(self._timeout), self._timeout + GRACE)
         except TimeoutError:

@@ -12,7 +12,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from engine.errors import KnapServeError
+from engine.errors import EngineDrainingError, KnapServeError
 from engine.types import TokenEvent
 from server.config import ServerConfig
 from server.http.asgi import cancelled_on_disconnect
@@ -84,7 +84,18 @@ async def _parse_body(
 
 
 async def _in_thread(threads: Executor | None, parse: Callable[[bytes], Parsed], raw: bytes) -> Parsed:
-    return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, parse, raw)
+    """Parse a body in one of some threads. Raises EngineDrainingError if they end first."""
+    try:
+        parsing = asyncio.get_running_loop().run_in_executor(threads, copy_context().run, parse, raw)
+    except RuntimeError:  # they have ended
+        raise EngineDrainingError from None
+    try:
+        return await parsing
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise EngineDrainingError from None
 
 
 async def _generate(request: Request, translator: RequestTranslator) -> Response:

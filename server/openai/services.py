@@ -57,12 +57,12 @@ class Services:
             self.responses = StoringTranslator(self.chat, self.stored, config.max_body_size)
         self.messages = MessagesTranslator(self.chat)
         self.tokens = TokenizeService(info, engine.tokenizer, self.chat)
-        self.drain = Drain(engine, config.shutdown_timeout)
         self._silent_ticks = 0
         self.bodies = BodyReader(config.max_body_size, config.max_body_values)
         # Threads that render and tokenise chats; a template may take seconds.
         self.short_chats = ThreadPoolExecutor(2, thread_name_prefix="knapserve-short-chats")
         self.long_chats = ThreadPoolExecutor(4, thread_name_prefix="knapserve-long-chats")
+        self.drain = Drain(engine, config.shutdown_timeout, (self.short_chats, self.long_chats))
         self.large_bodies = asyncio.Semaphore(1)  # that are tokenised: each takes some hundred times its size in memory
 
     def submit(self, parsed: ParsedRequest, meter: RequestMeter, key: str = "") -> Generation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from engine.quantised.config import parse_quantisation
 from engine.text.detokenize import Detokenizer
 from engine.text.tokenizer import Tokenizer
 from server.openai.replies.logprobs import TokenTexts
-from tests.support import REPOSITORY
+from tests.support import PREPARED, REPOSITORY
 from tests.support.fake import FakeEngine
 from tests.support.gguf_files import small, write
 from tests.support.harness import TEXT, TEXT_PATH, ask
@@ -227,3 +228,37 @@ def test_a_decoder_that_panics_fails_its_answer_only() -> None:
 def test_names_that_only_look_like_bytes_are_text() -> None:
     texts = TokenTexts(Tokenizer(failing()))
     assert (texts.text(2), texts.text(3)) == ("<0xZZ>", "<0x+1>")
+
+
+LONGER = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 200}
+GROWING: dict[str, dict[str, Any]] = {
+    "normalizer": {"type": "Sequence", "normalizers": [LONGER, LONGER]},
+    "decoder": {"type": "Sequence", "decoders": [LONGER, LONGER]},
+    "post_processor": {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "x", "type_id": 0}}] * 5000,
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {"x": {"id": "x", "ids": [1] * 5000, "tokens": ["a"] * 5000}},
+    },
+}
+
+
+@pytest.mark.parametrize("part", GROWING)
+def test_a_tokenizer_that_makes_texts_long_is_refused(tmp_path: Path, part: str) -> None:
+    description = json.loads((PREPARED / "tokenizer.json").read_text("utf-8"))
+    (tmp_path / "tokenizer.json").write_text(json.dumps(description | {part: GROWING[part]}), "utf-8")
+    with pytest.raises(ModelError, match=f"tokenizer.json: the {part} could make a text"):
+        Tokenizer.from_directory(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.gguf"])
+def test_a_pipe_among_the_files_is_refused(tmp_path: Path, name: str) -> None:
+    """Reading one would wait without end."""
+    os.mkfifo(tmp_path / name)
+    for model in (tmp_path, tmp_path / name):
+        with pytest.raises(ModelError, match=f"{name} is neither a file nor a directory"):
+            open_source(str(model), defaults=True)
+
+
+def test_the_default_model_has_a_name() -> None:
+    assert open_source("SmolLM2-135M-Instruct", defaults=True).name == "SmolLM2-135M-Instruct"

@@ -198,14 +198,14 @@ def test_text_that_spells_markers_is_text(tmp_path: Path, where: str) -> None:
 
 COUNTING = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
 HOSTILE = {
-    "loops that read nothing": (COUNTING, "more than 0.1 s"),
-    "loops behind a condition": ("{% if messages[0]['content'] %}" + COUNTING + "{% endif %}", "more than 0.1 s"),
+    "loops that read nothing": (COUNTING, "takes more than"),
+    "loops behind a condition": ("{% if messages[0]['content'] %}" + COUNTING + "{% endif %}", "takes more than"),
     "loops over messages": (
         "{% for a in messages * 9999 %}{% for b in messages * 9999 %}{{ a.content }}{% endfor %}{% endfor %}",
-        "more than 0.1 s",
+        "takes more than",
     ),
     "a recursive macro": ("{% macro m(n) %}{{ m(n + 1) }}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}", "rejects"),
-    "filler text": ("{{ lipsum(n=99999) }}", "more than 0.1 s"),
+    "filler text": ("{{ lipsum(n=99999) }}", "takes more than"),
     "a sort": ("{{ (range(99999) | list * 99 | sort) | length }}", "rejects"),
     "a large constant": ("{{ 'x' * 10000000000 }}", "too much memory"),
     "a large text": ("{% set n = messages | length %}{{ 'x' * (n * 10000000000) }}", "too much memory"),
@@ -213,9 +213,9 @@ HOSTILE = {
         "{% set t = namespace(x='x') %}{% for i in range(60) %}{% set t.x = t.x ~ t.x %}{% endfor %}",
         "rejects",
     ),
-    "a large number": ("{{ 9 ** (9 ** 9) }}", "more than 0.1 s"),
+    "a large number": ("{{ 9 ** (9 ** 9) }}", "takes more than"),
     "a format": ("{{ '%99999999999d' % 1 }}", "rejects"),
-    "a long prompt": ("{{ 'x' * 100000000 }}", "more than 67108864 bytes|more than 0.1 s"),
+    "a long prompt": ("{{ 'x' * 100000000 }}", "more than 67108864 bytes|takes more than"),
     "a long complaint": ("{{ raise_exception('no' * 9999) }}", "nono"),
     "deep syntax": ("{{ " + "(" * 9999 + ")" * 9999 + " }}", "rejects"),
     "no template": ("{% for %}", "rejects"),
@@ -253,3 +253,16 @@ def test_the_renderer_survives_the_end_of_its_processes() -> None:
     vars(renderer)["_sandbox"].end()
     until(lambda: not child.alive, "the end of a process")
     assert renderer.render("{{ messages[0].content }}", arguments) == "Hi"
+
+
+def test_a_template_that_took_too_long_has_less_time_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So chats that hang delay the others of the same template by little; these are rendered as before."""
+    monkeypatch.setattr(rendering, "SECONDS", 0.5)
+    template = "{% if messages[0].content == 'hang' %}" + COUNTING + "{% endif %}{{ messages[0].content }}"
+    tokenizer = Tokenizer.from_directory(checkpoint(tmp_path, template))
+    for seconds in ("0.5 s", "0.05 s"):
+        with pytest.raises(RequestError, match=f"more than {seconds}"):
+            tokenizer.render_chat([{"role": "user", "content": "hang"}])
+        assert tokenizer.render_chat(CHATS["one"]) == "Hi"

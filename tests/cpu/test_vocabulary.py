@@ -14,6 +14,7 @@ from engine.config.engine import EngineConfig
 from engine.host.process import open_tokenizer
 from engine.host.thread import EngineThread
 from engine.runtime.build import LoadedModel
+from engine.text.tokenizer import Tokenizer
 from tests.support import PREPARED
 from tests.support.harness import CHAT_PATH, TEXT_PATH, asks
 
@@ -74,6 +75,21 @@ def test_ids_without_a_row_are_refused_and_texts_are_texts(engine: EngineThread)
     assert statuses == {name: status for name, (status, _) in REQUESTS.items()}
     assert json.loads(replies[[*REQUESTS].index("a choice")].text)["choices"][0]["text"] in MORE
     assert engine.stats().failure is None
+
+
+def test_merged_tokens_without_a_row_are_written_in_parts(tmp_path: Path) -> None:
+    """Texts, and forms that prescribe them, take the parts, which have rows."""
+    description = json.loads((PREPARED / "tokenizer.json").read_text("utf-8"))
+    model = description["model"]
+    for row, (left, right) in enumerate(("hh", "zq"), start=ROWS):
+        model["vocab"][left + right] = row
+        model["merges"].insert(0, [left, right])
+    (tmp_path / "tokenizer.json").write_text(json.dumps(description), "utf-8")
+    tokenizer = Tokenizer.from_directory(tmp_path)
+    assert tokenizer.encode("hh") == [ROWS]
+    tokenizer.restrict(ROWS)
+    assert tokenizer.decode(tokenizer.encode("hh zq")) == "hh zq"
+    assert max(tokenizer.encode("hh zq")) < ROWS
 
 
 def test_the_server_and_the_engine_forget_the_same_tokens(directory: Path, engine: EngineThread) -> None:

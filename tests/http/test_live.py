@@ -16,6 +16,7 @@ import pytest
 from server.http import bodies, connections
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, Live, sse
+from tests.support.waiting import until
 
 Start = Callable[..., Live]
 
@@ -332,3 +333,28 @@ def test_a_template_that_takes_long_stops_nobody_else(live: Start) -> None:
         finally:
             rendered.set()
         assert {chat.result().status_code for chat in chats} == {200}
+
+
+def test_chats_that_wait_for_a_template_are_refused_when_the_server_ends(live: Start) -> None:
+    """None of them keeps the server from its end."""
+    engine, begun, rendered = FakeEngine(), threading.Semaphore(0), threading.Event()
+
+    def render(*_: Any, **__: Any) -> str:
+        begun.release()
+        rendered.wait()
+        return "Hi"
+
+    engine.tokenizer.render_chat = render  # type: ignore[method-assign]
+    server = live(engine)
+    with ThreadPoolExecutor(6) as clients:
+        chats = [clients.submit(server.client.post, CHAT_PATH, json=CHAT) for _ in range(6)]
+        try:
+            for _ in range(2):
+                begun.acquire()
+            server.terminate()
+            until(lambda: sum(chat.done() for chat in chats) >= 4, "refusals")
+        finally:
+            rendered.set()
+        assert [chat.result().status_code for chat in chats] == [503] * 6
+    server.thread.join(20)
+    assert server.server.exit_code == 0
