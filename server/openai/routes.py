@@ -3,16 +3,14 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
-from concurrent.futures import Executor
 from contextlib import aclosing
-from contextvars import copy_context
 from typing import Any, TypeVar
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from engine.errors import EngineDrainingError, KnapServeError
+from engine.errors import KnapServeError
 from engine.types import TokenEvent
 from server.config import ServerConfig
 from server.http.asgi import cancelled_on_disconnect
@@ -29,7 +27,7 @@ from server.openai.replies.build import Chunker, Usage
 from server.openai.requests import schemas
 from server.openai.requests.adapted import AdaptedTranslator
 from server.openai.requests.translate import ParsedRequest, RequestTranslator
-from server.openai.services import Services
+from server.openai.services import Services, in_thread
 from server.ui import document
 
 _SHORT_BYTES = 2000  # of a body; chats in longer ones have threads of their own
@@ -74,28 +72,13 @@ async def _parse_body(
         size = size_of(raw)
         threads = (services.short_chats if size <= _SHORT_BYTES else services.long_chats) if renders else None
         if size <= LARGE_BYTES:
-            return await _in_thread(threads, parse, raw)
+            return await in_thread(threads, parse, raw)
         async with cancelled_on_disconnect(request.receive):  # a client that has left must not wait here
             await services.large_bodies.acquire()
         try:
-            return await _in_thread(threads, parse, raw)
+            return await in_thread(threads, parse, raw)
         finally:
             services.large_bodies.release()
-
-
-async def _in_thread(threads: Executor | None, parse: Callable[[bytes], Parsed], raw: bytes) -> Parsed:
-    """Parse a body in one of some threads. Raises EngineDrainingError if they end first."""
-    try:
-        parsing = asyncio.get_running_loop().run_in_executor(threads, copy_context().run, parse, raw)
-    except RuntimeError:  # they have ended
-        raise EngineDrainingError from None
-    try:
-        return await parsing
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        raise EngineDrainingError from None
 
 
 async def _generate(request: Request, translator: RequestTranslator) -> Response:

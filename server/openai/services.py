@@ -2,7 +2,10 @@
 
 import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextvars import copy_context
+from typing import TypeVar
 
 from engine.api import Engine
 from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
@@ -25,6 +28,24 @@ from server.openai.responses.translate import ResponsesTranslator
 from server.openai.tokens import TokenizeService
 
 _SILENT_TICKS = 10  # of 0.1 s
+
+
+Parsed = TypeVar("Parsed")
+
+
+async def in_thread(threads: Executor | None, parse: Callable[[bytes], Parsed], raw: bytes) -> Parsed:
+    """Parse a body in one of some threads. Raises EngineDrainingError if they end first."""
+    try:
+        parsing = asyncio.get_running_loop().run_in_executor(threads, copy_context().run, parse, raw)
+    except RuntimeError:  # they have ended
+        raise EngineDrainingError from None
+    try:
+        return await parsing
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise EngineDrainingError from None
 
 
 class Services:

@@ -310,8 +310,8 @@ def read_all(connection: socket.socket) -> bytes:
     return b"".join(iter(lambda: connection.recv(65_536), b""))
 
 
-def test_a_template_that_takes_long_stops_nobody_else(live: Start) -> None:
-    """Chats wait for it, short and long ones. Probes, completions and SIGTERM do not."""
+def slow_template() -> tuple[FakeEngine, threading.Semaphore, threading.Event]:
+    """An engine whose chats are rendered once the event is set; the semaphore counts those that have begun."""
     engine, begun, rendered = FakeEngine(), threading.Semaphore(0), threading.Event()
 
     def render(*_: Any, **__: Any) -> str:
@@ -320,6 +320,12 @@ def test_a_template_that_takes_long_stops_nobody_else(live: Start) -> None:
         return "Hi"
 
     engine.tokenizer.render_chat = render  # type: ignore[method-assign]
+    return engine, begun, rendered
+
+
+def test_a_template_that_takes_long_stops_nobody_else(live: Start) -> None:
+    """Chats wait for it, short and long ones. Probes, completions and SIGTERM do not."""
+    engine, begun, rendered = slow_template()
     server = live(engine)
     padded = CHAT | {"user": "u" * 5000}
     with ThreadPoolExecutor(16) as clients:
@@ -337,14 +343,7 @@ def test_a_template_that_takes_long_stops_nobody_else(live: Start) -> None:
 
 def test_chats_that_wait_for_a_template_are_refused_when_the_server_ends(live: Start) -> None:
     """None of them keeps the server from its end."""
-    engine, begun, rendered = FakeEngine(), threading.Semaphore(0), threading.Event()
-
-    def render(*_: Any, **__: Any) -> str:
-        begun.release()
-        rendered.wait()
-        return "Hi"
-
-    engine.tokenizer.render_chat = render  # type: ignore[method-assign]
+    engine, begun, rendered = slow_template()
     server = live(engine)
     with ThreadPoolExecutor(6) as clients:
         chats = [clients.submit(server.client.post, CHAT_PATH, json=CHAT) for _ in range(6)]
