@@ -23,7 +23,7 @@ import yaml
 from tests.support import CONFIG
 from tests.support.files import DASHBOARDS, PROMETHEUS, expressions, program, rules
 from tests.support.promql import selectors
-from tests.support.serving import MODEL, Process
+from tests.support.serving import MODEL, Process, engine_of
 from tests.support.waiting import PATIENCE, until
 
 PROMPTS = (
@@ -222,7 +222,8 @@ def test_a_policy_slower_than_plain_decoding_fires_its_alert(server: Process, pr
 
 @pytest.mark.nightly
 def test_a_stalled_engine_and_a_dead_server_fire_their_alerts(server: Process, prometheus: Prometheus) -> None:
-    (engine,) = children(server.popen.pid)
+    engine = engine_of(server.popen.pid)
+    assert engine is not None
     with load(server, "none"):
         until(lambda: server.metrics().total("vllm:num_requests_running") > 0, "a request that runs")
         os.kill(engine, signal.SIGSTOP)
