@@ -536,7 +536,7 @@ def test_a_cut_answer_is_continued_in_its_place(visitor: Visitor, cut: str) -> N
     expect(visitor[".message"]).to_have_count(2)
     whole = visitor.page.evaluate("chat.messages[1].content")
     assert whole.startswith(first)
-    assert len(whole) > len(first)
+    assert len(whole) > len(first) or cut == "Stop"  # which may come where the model has nothing to add
     shown = bare(visitor.last_text)
     visitor.page.reload()
     visitor.ready()
