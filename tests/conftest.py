@@ -20,10 +20,11 @@ gc.disable()  # imports create no garbage
 
 
 class _Scheduling(LoadFileScheduling):
-    """Keep the tests of a file in one process, and all contract tests in one, since they share a server."""
+    """Keep the tests of a file in one process, and those of a directory where they share a server."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "contract" if nodeid.startswith("tests/contract/") else str(super()._split_scope(nodeid))
+        directory = nodeid.split("/")[1]
+        return directory if directory in ("contract", "browser") else str(super()._split_scope(nodeid))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:

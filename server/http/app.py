@@ -22,7 +22,7 @@ from server.http.auth import AuthMiddleware
 from server.http.errors import APIError, as_api_error, from_http_exception
 from server.http.lifecycle import version
 from server.metrics.throughput import ThroughputLog
-from server.openai.replies.schemas import ChatCompletionChunk, CompletionChunk
+from server.openai.replies.schemas import AnthropicErrorReply, ChatCompletionChunk, CompletionChunk, ErrorReply
 from server.openai.requests.adapted import AdaptedTranslator
 from server.openai.requests.schemas import ChatCompletionRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
 from server.openai.responses.stored import StoringTranslator
@@ -35,20 +35,20 @@ _ADAPTED: dict[str, type[AdaptedTranslator]] = {
     "MessagesRequest": MessagesTranslator,
     "CountTokensRequest": CountTokensTranslator,
 }
-_CHUNKS = (ChatCompletionChunk, CompletionChunk)
+_REPLIES = (ChatCompletionChunk, CompletionChunk, ErrorReply, AnthropicErrorReply)
 
 
 class _App(FastAPI):
-    """FastAPI with our request and chunk models in its OpenAPI document.
+    """FastAPI with our models of requests, chunks and errors in its OpenAPI document.
 
-    FastAPI does not know these models: the endpoints parse bodies and write streams themselves.
+    FastAPI does not know these models: the endpoints parse bodies and write streams and errors themselves.
     """
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
             document = super().openapi()
             _, models = models_json_schema(
-                [*((kind, "validation") for kind in _BODIES), *((kind, "serialization") for kind in _CHUNKS)],
+                [*((kind, "validation") for kind in _BODIES), *((kind, "serialization") for kind in _REPLIES)],
                 ref_template="#/components/schemas/{model}",
             )
             document["components"]["schemas"].update(models["$defs"])

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from functools import cache
 from importlib import metadata
 
 from engine.api import Engine
@@ -14,6 +15,7 @@ log = logging.getLogger("knapserve.server")
 GRACE = 15.0  # seconds that an engine may take beyond the timeout to finish its last round
 
 
+@cache
 def version() -> str:
     """Return the installed version, or "unknown" in a checkout that is not installed."""
     try:

@@ -321,7 +321,8 @@ Responses = dict[int | str, dict[str, Any]]  # by status, as FastAPI takes them
 
 
 def _errors(*statuses: int, model: type = reply_schemas.ErrorReply) -> Responses:
-    return {status: {"model": model, "description": _DESCRIPTIONS[status]} for status in sorted(statuses)}
+    content = {"application/json": {"schema": _reference(model)}}
+    return {status: {"content": content, "description": _DESCRIPTIONS[status]} for status in sorted(statuses)}
 
 
 def _request_body(model: type | str) -> dict[str, Any]:

@@ -45,11 +45,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.nightly)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+@pytest.fixture(scope="session")
+def playwright() -> Any:
+    """The library, which runs an event loop in this thread while a browser is open."""
     playwright = pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip install playwright`")
     if CHROMIUM is None:
         pytest.skip("the page's tests need chromium on the PATH")
+    return playwright
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Any) -> Iterator[Any]:
     playwright.expect.set_options(timeout=1000 * PATIENCE)
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM)
@@ -73,7 +79,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
         visitor.leave()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def made_up_profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Made-up profiles: nothing is measured, and whether drafting pays does not depend on the machine."""
     directory = tmp_path_factory.mktemp("profiles")
@@ -81,7 +87,7 @@ def made_up_profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def flags(made_up_profiles: Path) -> tuple[str, ...]:
     """Flags of a server that drafts, with plans that change. One request runs and one waits: its queue is soon full."""
     return (
@@ -90,8 +96,10 @@ def flags(made_up_profiles: Path) -> tuple[str, ...]:
     )
 
 
-@pytest.fixture(scope="module")
-def shared_server(browser: Any, flags: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+@pytest.fixture(scope="session")
+def shared_server(
+    playwright: Any, flags: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Process]:
     process = Process(tmp_path_factory.mktemp("log") / "stderr", *flags)
     yield process
     process.close()

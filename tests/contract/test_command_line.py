@@ -170,17 +170,17 @@ def test_bench_compares_policies_after_contexts_and_by_domain(
     shares: list[float] = []
     monkeypatch.setattr("bench.decode.progress_bar", lambda _: shares.append)
     out = tmp_path / "new" / "results.json"
-    process = knapserve("bench", "decode", "--policies", "knapspec,fixed", "--out", str(out), *flags)
+    process = knapserve("bench", "decode", "--policies", "layerskip,fixed", "--out", str(out), *flags)
     assert process.returncode == 0, process.stderr
     assert shares == [0.5, 1.0] * 2
     result = json.loads(process.stdout.splitlines()[-1])
     assert json.loads(out.read_text("utf-8")) == result
     assert [path.name for path in out.parent.iterdir()] == [out.name]
-    names = ["none", "knapspec", "fixed"]
+    names = ["none", "layerskip", "fixed"]
     assert [[row["policy"] for row in r["rows"]] for r in result["contexts"]] == [names, names]
     domains = result["contexts"][0]["domains"]
     assert len(domains) == 2, "prompts of two kinds"
-    columns = ["knapspec", "knapspec, decode", "fixed", "fixed, decode"]
+    columns = ["layerskip", "layerskip, decode", "fixed", "fixed, decode"]
     assert all(list(speedups) == columns and min(speedups.values()) > 0 for speedups in domains.values())
     assert all(domain in process.stdout for domain in domains)
 

@@ -133,6 +133,7 @@ def test_a_killed_engine_is_restarted_where_the_setting_asks_for_it(serve: Serve
     assert server.popen.poll() is None
 
 
+@pytest.mark.nightly  # `make test` has test_an_engine_that_stays_silent_is_given_up
 def test_an_engine_that_does_not_respond_is_given_up(serve: Serve) -> None:
     server = serve("--heartbeat-timeout", "2")
     streams = Streams(server)
@@ -189,7 +190,9 @@ def test_signals_end_every_stream(serve: Serve, signals: tuple[int, ...], code: 
     assert "Traceback" not in server.log
 
 
-@pytest.mark.parametrize("fault", [pytest.param("raise", marks=pytest.mark.nightly), "memory", "nan"])
+@pytest.mark.parametrize(
+    "fault", ["memory", *(pytest.param(fault, marks=pytest.mark.nightly) for fault in ("raise", "nan"))]
+)
 def test_a_round_that_fails_ends_its_requests_and_nothing_else(serve: Serve, fault: str) -> None:
     server = serve(fault=f"{fault}:40")
     streams = Streams(server)

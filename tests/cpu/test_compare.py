@@ -432,6 +432,7 @@ def test_mixed_streams_of_one_domain_are_refused(compare: Run, tmp_path: Path) -
     assert "prompts of at least two domains; leave mixed out of --columns" in process.stderr
 
 
+@pytest.mark.nightly  # two processes load the model
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from Linux's /proc")
 def test_memory_is_measured_in_a_process_for_each_policy(compare: Run, tmp_path: Path) -> None:
     file = tmp_path / "all.json"

@@ -12,6 +12,7 @@ from hypothesis import given, strategies
 
 from server.config import ServerConfig
 from server.http.bodies import ValueCounter
+from server.openai.services import Services
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks, sse
 
@@ -172,6 +173,17 @@ def test_health_reports_the_state_of_the_engine(state: dict[str, Any], code: str
     assert reply.status_code == (503 if code else 200)
     assert code is None or reply.json()["error"]["code"] == code
     assert ask(engine, "GET", "/live").status_code == 200
+
+
+def test_an_engine_that_stays_silent_is_given_up() -> None:
+    engine = FakeEngine()
+    services = Services(engine, ServerConfig())
+    for age in (*[31.0] * 10, 0.0, *[31.0] * 10):  # heartbeats that this process could not read for a while
+        engine.heartbeat_age = age
+        services.watch()
+    assert engine.failure is None
+    services.watch()
+    assert engine.failure == "it has not responded for 31 s"
 
 
 @pytest.mark.parametrize("path", ["/", "/health", "/live", "/version", "/v1/models", "/metrics"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -581,18 +582,16 @@ def random_schema(random: Random, depth: int) -> Any:
 
     number: Any = random.choice([0, -1, 2.5, 1e-12, 2**53 + 1, -(2**63), 10**400, 1e300, True, "x", None, [], {}])
     wrong: Any = random.choice([5, True, "a", [], {}, [1], {"a": 5}, {"$ref": []}, "#/anyOf/" + "9" * 5000])
-    pair, named, constant = (
-        [inner(), inner()],
-        {"a": inner(), "(": inner()},
-        random.choice([number, "a", {"b": [number]}]),
-    )
-    kinds = {
-        "items not if then contains propertyNames additionalProperties additionalItems": inner(),
-        "unevaluatedProperties unevaluatedItems": inner(),
-        "anyOf oneOf allOf prefixItems": pair,
-        "properties patternProperties $defs dependentSchemas": named,
+    inner_schemas: dict[str, Callable[[], Any]] = {
+        "items not if then contains propertyNames additionalProperties additionalItems": inner,
+        "unevaluatedProperties unevaluatedItems": inner,
+        "anyOf oneOf allOf prefixItems": lambda: [inner(), inner()],
+        "properties patternProperties $defs dependentSchemas": lambda: {"a": inner(), "(": inner()},
+    }
+    kinds: dict[str, Any] = {
+        **inner_schemas,
         "minimum exclusiveMaximum multipleOf maxLength minProperties maxItems": number,
-        "const default x-other $id $anchor": constant,
+        "const default x-other $id $anchor": random.choice([number, "a", {"b": [number]}]),
     }
     values: dict[str, Any] = {key: value for keys, value in kinds.items() for key in keys.split()} | {
         "type": random.choice(["string", "object", "array", ["integer", "null"], "object", "strange", None]),
@@ -605,7 +604,7 @@ def random_schema(random: Random, depth: int) -> Any:
     }
     values[random.choice([*values, "$dynamicRef", "$recursiveRef", "$dynamicAnchor"])] = wrong
     chosen = random.sample(sorted(values), random.randrange(1, 6))
-    return {key: values[key] for key in chosen}
+    return {key: values[key]() if callable(values[key]) else values[key] for key in chosen}
 
 
 def rewrites(schema: Any, **options: bool) -> bool:

@@ -11,11 +11,13 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import httpx
+import uvicorn.server
 from fastapi import FastAPI
 
 from server.config import ServerConfig
@@ -88,6 +90,24 @@ def sse(raw: bytes) -> list[Any]:
     return [event[6:].decode() if event == b"data: [DONE]" else json.loads(event[6:]) for event in events]
 
 
+async def _main_loop(server: GracefulServer) -> None:
+    """uvicorn's, but it ends at once and not with the next tick of 0.1 s."""
+    counter = 0
+    while not await server.on_tick(counter):
+        counter += 1
+        for _ in range(20):
+            if not server.should_exit:
+                await asyncio.sleep(0.005)
+
+
+async def _short_sleep(seconds: float) -> None:
+    await asyncio.sleep(seconds / 20)
+
+
+# uvicorn's `shutdown` sleeps 0.1 s at a time.
+_HURRIED = SimpleNamespace(**{**vars(asyncio), "sleep": _short_sleep})
+
+
 class Live:
     """A server in a thread, and a client of it."""
 
@@ -99,6 +119,7 @@ class Live:
         self.port = 0 if config.uds else listener.getsockname()[1]
         self.url = url_of(config, self.port)
         self.server: GracefulServer = build_server(engine, config, self.port, tls_context(config))
+        self._stack.enter_context(patch.object(self.server, "main_loop", partial(_main_loop, self.server)))
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]}, daemon=True)
         self.thread.start()
         until(lambda: self.server.started, "the start of the server")
@@ -113,7 +134,8 @@ class Live:
             if self.engine.gate is not None:
                 self.engine.release(len(self.engine.running), RuntimeError("the test is over"))
             self.terminate()
-        self.thread.join(20)
+        with patch.object(uvicorn.server, "asyncio", _HURRIED):
+            self.thread.join(20)
         assert not self.thread.is_alive()
         self._stack.close()
 
@@ -126,7 +148,7 @@ def url_of(config: ServerConfig, port: int) -> str:
 
 def client_options(config: ServerConfig, url: str) -> dict[str, Any]:
     """What httpx needs to speak to a server of these settings."""
-    trust = ssl.create_default_context(cafile=config.ssl_certfile) if config.ssl_certfile else True
+    trust = ssl.create_default_context(cafile=config.ssl_certfile) if config.ssl_certfile else False
     if config.uds is None:
         return {"base_url": url, "verify": trust}
     return {"base_url": "http://socket", "transport": httpx.HTTPTransport(uds=str(config.uds))}

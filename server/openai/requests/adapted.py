@@ -4,6 +4,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from server.http.errors import APIError, invalid
@@ -106,7 +107,7 @@ class AdaptedTranslator(RequestTranslator):
     @classmethod
     def parameter_check(cls) -> ParameterCheck:
         """Return a check of bodies. It refuses what chats refuse, and the names that fields have in chats only."""
-        refused = _fields_of_chats() | REFUSED_CHAT | dict(cls.refused)
+        refused = {**_fields_of_chats(), **REFUSED_CHAT, **cls.refused}
         advice = {old: f": use '{new}'" for old, new in cls.names.items()}
         return ParameterCheck((*cls.known, *cls.ignored, *SHARED), refused, cls.refused_inside, advice)
 
@@ -133,7 +134,8 @@ class AdaptedTranslator(RequestTranslator):
         return error.renamed(name, self.names[name])
 
 
-def _fields_of_chats() -> dict[str, Defaults]:
+@cache
+def _fields_of_chats() -> Mapping[str, Defaults]:
     """Return the fields of chat requests and their defaults."""
     fields = ChatCompletionRequest.model_fields
     defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
