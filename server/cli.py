@@ -56,7 +56,6 @@ _COMMANDS = {
         "bench.compare.run",
     ),
     "bench decode": ("compare the decoding speed of draft policies", "bench.decode"),
-    "bench hostile": ("send hostile requests to a running server, with a probe beside them", "bench.hostile.run"),
     "bench prefill": ("measure the speed of processing a long prompt", "bench.prefill"),
     "bench serve": ("measure the streaming speed of running servers", "bench.serve"),
 }

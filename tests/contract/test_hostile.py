@@ -1,16 +1,24 @@
-"""`knapserve bench hostile` against a real server in Python's development mode: nothing lost, no 5xx, no warning."""
+"""`tests.support.hostile` against a real server in Python's development mode: nothing lost, no 5xx, no warning."""
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.serving import Process, knapserve
+from tests.support import REPOSITORY
+from tests.support.serving import Process
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
+
+
+def hostile(*flags: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.support.hostile", *flags]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=800)
 
 
 def test_hostile_requests_disturb_nobody(
@@ -19,7 +27,7 @@ def test_hostile_requests_disturb_nobody(
     flags = ("--profile-dir", str(profile_dir), "--max-queued", "300")
     server = Process(tmp_path / "log", *flags, PYTHONFAULTHANDLER="1", PYTHONDEVMODE="1")
     try:
-        tables = knapserve("bench", "hostile", "--url", server.url, "--bodies", "10000", "--requests", "5000", wait=800)
+        tables = hostile("--url", server.url, "--bodies", "10000", "--requests", "5000")
         with capsys.disabled():
             print(f"\n{tables.stdout}")
         assert tables.returncode == 0, tables.stdout
@@ -33,8 +41,7 @@ def test_hostile_requests_disturb_nobody(
 
 
 def test_the_report_as_json_has_every_part(server: Process) -> None:
-    done = knapserve("bench", "hostile", "--url", server.url, "--only", "lowest", "--bodies", "50", "--requests", "20",
-                     "--json")  # fmt: skip
+    done = hostile("--url", server.url, "--only", "lowest", "--bodies", "50", "--requests", "20", "--json")
     results = json.loads(done.stdout)
     assert done.returncode == 0
     assert results.keys() == {"bombs", "fuzz", "soak"}

@@ -1,4 +1,4 @@
-"""`knapserve bench hostile`: hostile requests to a running server, with another user's short ones beside them.
+"""`python -m tests.support.hostile`: hostile requests to a running server, with another user's short ones beside them.
 
 Three parts: bombs, one kind after the other; mutated bodies (`fuzz`); and short mixed requests for a long time
 (`soak`), whose answers are compared with those of the same requests alone.
@@ -9,16 +9,16 @@ from __future__ import annotations
 import argparse
 import json
 import socket
+import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from typing import Any
 
-from bench.hostile import fuzz, soak
-from bench.hostile.bombs import Bomb, bombs
-from bench.hostile.client import Probe, Server
-from engine.config.engine import EngineConfig
-from engine.errors import ConfigError
+from tests.support.hostile import fuzz, soak
+from tests.support.hostile.bombs import Bomb, bombs
+from tests.support.hostile.client import Probe, Server
 
 _PARTS = ("bombs", "fuzz", "soak")
 _QUIET = 3.0  # seconds of probes before the first bomb
@@ -27,8 +27,8 @@ _SLOW = 12.0  # seconds for which slow readers read
 _PATIENCE = 60.0  # seconds for a bomb's reply
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of `bench hostile`."""
+def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m tests.support.hostile", description=__doc__)
     parser.add_argument("--url", default="http://127.0.0.1:8000", help="base URL of the server (default: %(default)s)")
     parser.add_argument("--parts", default=",".join(_PARTS), help="comma-separated (default: %(default)s)")
     parser.add_argument("--only", default="", metavar="TEXT", help="only bombs whose names contain this")
@@ -37,16 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--connections", type=int, default=16, help="connections of the soak (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of mutations and requests (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    return parser.parse_args(arguments)
 
 
-def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Run the parts. Returns 1 if a request was lost, or a reply was a 5xx or another than expected.
-
-    Raises ConfigError without a server or with unknown parts.
-    """
+def main(arguments: Sequence[str]) -> int:
+    """Run the parts. Returns 1 if a request was lost, or a reply was a 5xx or another than expected."""
+    args = _arguments(arguments)
     parts = args.parts.split(",")
-    if unknown := [part for part in parts if part not in _PARTS]:
-        raise ConfigError(f"--parts must be some of {', '.join(_PARTS)}, not {unknown[0]!r}")
+    assert {*parts} <= {*_PARTS}, f"--parts must be some of {', '.join(_PARTS)}"
     server = Server(args.url)
     context = server.context_length()
     results: dict[str, Any] = {}
@@ -120,3 +118,7 @@ def _say_row(row: dict[str, Any], say: Any) -> None:
         f"{token.get('p99', 0):5.0f} {token.get('worst', 0):6.0f} {live.get('worst', 0):12.0f}  {memory:>13}"
         f"{'  BAD' if row['bad'] else ''}"
     )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

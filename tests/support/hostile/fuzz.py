@@ -10,8 +10,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from bench.hostile.bombs import CHAT, TEXT, schemas
-from bench.hostile.client import Server
+from tests.support.hostile.bombs import CHAT, TEXT, schemas
+from tests.support.hostile.client import Server
 
 _CONNECTIONS = 8
 _PATIENCE = 2.0  # seconds; a body without a limit gets an answer of the whole context, for which nobody waits

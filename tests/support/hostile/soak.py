@@ -13,8 +13,8 @@ from contextlib import suppress
 from threading import Lock
 from typing import Any
 
-from bench.hostile.bombs import CHAT, TEXT
-from bench.hostile.client import Server
+from tests.support.hostile.bombs import CHAT, TEXT
+from tests.support.hostile.client import Server
 
 _KINDS = 400  # different requests; each is sent alone first
 _CANCELLED = 0.05  # of the streams are left early
