@@ -14,6 +14,7 @@ from engine.config.policies import (
     ClaspConfig,
     DelConfig,
     FixedConfig,
+    KnapsackConfig,
     KnapSpecConfig,
     KnnSSDConfig,
     LayerSkipConfig,
@@ -104,6 +105,7 @@ class EngineConfig:
         limits=SHARE,
         group=BASELINES,
     )
+    knapsack: KnapsackConfig = KnapsackConfig()
     fixed: FixedConfig = FixedConfig()
     layerskip: LayerSkipConfig = LayerSkipConfig()
     self_sd: SelfSDConfig = SelfSDConfig()

@@ -9,7 +9,9 @@ from engine.errors import ConfigError
 
 BASELINES = "settings of the baseline policies"  # a group of the help
 TUNED_POLICIES = ("knn-ssd", "self-sd")  # which need layer sets of `knapserve tune`
-DRAFT_POLICIES = ("knapspec", "fixed", "layerskip", "swift", "del", "clasp", "knn-ssd", "self-sd", "lookup", "none")
+DRAFT_POLICIES = (
+    *("knapspec", "knapsack", "fixed", "layerskip", "swift", "del", "clasp", "knn-ssd", "self-sd", "lookup", "none"),
+)
 DRAFT_LENGTHS = ("static", "finite-state", "adaptive")  # values of `layerskip_length`
 
 
@@ -58,6 +60,30 @@ class KnapSpecConfig:
     def __post_init__(self) -> None:
         if self.min_skip > self.max_skip:
             raise ConfigError("--knapspec-min-skip must not be above --knapspec-max-skip")
+
+
+@dataclass(frozen=True)
+class KnapsackConfig:
+    """Settings of the draft policy knapsack. Flags, variables and files add the prefix `knapsack_` to the names."""
+
+    # Defaults: KnapSpec, sections 3.4, 3.5 and 5.
+    interval: int = setting(
+        0,
+        "policy knapsack: steps between two searches of a request (T); 0: 64, or 128 from 10B parameters on",
+        limits=AMOUNT,
+    )
+    tau: float = setting(
+        0.5,
+        "policy knapsack: minimum mean cosine similarity of a search state; states below are pruned",
+        limits=(-1, 1),
+    )
+    gamma: int = setting(10, "policy knapsack: maximum tokens drafted per round (D)", limits=COUNT)
+    confidence: float = setting(0.7, "policy knapsack: minimum top-1 probability to continue a draft", limits=SHARE)
+    resolution: int = setting(
+        1,
+        "policy knapsack: weight of the cheaper kind of sublayer, in ticks; 1: as in the paper",
+        limits=COUNT,
+    )
 
 
 @dataclass(frozen=True)

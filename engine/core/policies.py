@@ -7,6 +7,7 @@ from engine.config.policies import TUNED_POLICIES
 from engine.draft.base import DraftPolicy, PolicyContext
 from engine.draft.baselines.clasp import InContextSkip
 from engine.draft.baselines.dynamic_exit import DynamicExit
+from engine.draft.baselines.knapsack import PublishedKnapSpec
 from engine.draft.baselines.knn_ssd import KnnSSD
 from engine.draft.baselines.layerskip import EarlyExit
 from engine.draft.baselines.prompt_lookup import PromptLookup
@@ -19,6 +20,7 @@ POLICIES: dict[str, Callable[[PolicyContext], DraftPolicy[Any]]] = {
     kind.name: kind
     for kind in (
         KnapSpec,
+        PublishedKnapSpec,
         UniformSkip,
         EarlyExit,
         Swift,

@@ -38,6 +38,7 @@ from tests.support.cores import load
 POLICIES = [
     "none",
     "knapspec",
+    "knapsack",
     "fixed",
     "layerskip",
     "swift",

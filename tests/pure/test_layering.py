@@ -25,6 +25,7 @@ WITHOUT_TORCH = (
     "engine.draft.base",
     "engine.draft.baselines.clasp",
     "engine.draft.baselines.dynamic_exit",
+    "engine.draft.baselines.knapsack",
     "engine.draft.baselines.knn_ssd",
     "engine.draft.baselines.layerskip",
     "engine.draft.baselines.prompt_lookup",
