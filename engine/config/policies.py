@@ -161,6 +161,11 @@ class KnnSSDConfig:
     )
     gamma: int = setting(12, "policy knn-ssd: maximum tokens drafted per round", limits=AMOUNT)
     confidence: float = setting(0.6, "policy knn-ssd: minimum top-1 probability to continue a draft", limits=SHARE)
+    fallback: str = setting(
+        "none",
+        "policy knn-ssd: a prompt that is far from all kinds drafts as the nearest one (none) or not at all (plain)",
+        choices=("none", "plain"),
+    )
 
 
 @dataclass(frozen=True)
@@ -216,7 +221,8 @@ class ClaspConfig:
     """Settings of the draft policy clasp. Flags, variables and files add the prefix `clasp_` to the names."""
 
     skip_ratio: float = setting(
-        0.5,  # CLaSp, section 5.3.3: 40 to 60 % is best
+        # KnapSpec's comparison: 8 of 36 layers, 8 of 32, 10 of 40 and 20 of 64. CLaSp, section 5.3.3: 0.4 to 0.6.
+        0.25,
         "policy clasp: share of the layers to skip",
         limits=SHARE,
     )

@@ -68,8 +68,8 @@ def test_the_best_exit_equals_a_loop_over_all_layers_and_lengths(twentieths: lis
     assert tokens_per_layer(depth, length) == pytest.approx(best, rel=1e-12)
 
 
-def test_exits_that_never_match_are_not_drafted_with_and_a_perfect_one_drafts_most() -> None:
-    assert best_exit(np.array([0.0, 0.0, 0.0]), 4, 18)[1] == 0
+def test_without_a_match_the_first_exit_wins_and_a_perfect_one_drafts_most() -> None:
+    assert best_exit(np.array([0.0, 0.0, 0.0]), 4, 18) == (1, 0)
     assert best_exit(np.array([0.0, 1.0, 1.0]), 4, 18) == (2, 18)
 
 

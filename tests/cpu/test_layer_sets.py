@@ -191,8 +191,9 @@ def test_the_nearest_anchor_is_the_one_of_the_largest_cosine() -> None:
         assert (found, similarity) == (domain, pytest.approx(cosine))
 
 
-def test_each_request_drafts_with_the_set_of_its_own_domain_and_a_stranger_decodes_plainly(
-    model: LoadedModel, ids: list[tuple[int, ...]], prompts: Sequence[str], tmp_path: Path
+@pytest.mark.parametrize("fallback", ["none", "plain"])
+def test_each_request_drafts_with_the_set_of_its_own_domain_and_a_stranger_may_decode_plainly(
+    model: LoadedModel, ids: list[tuple[int, ...]], prompts: Sequence[str], tmp_path: Path, fallback: str
 ) -> None:
     vectors = last_hidden_vectors(model, EngineConfig(), [encode(model, Text(text)) for text in prompts[::20]])
     plans = [uniform_variants(model.spec.layers, ratio) for ratio in (0.25, 0.5)]
@@ -205,13 +206,14 @@ def test_each_request_drafts_with_the_set_of_its_own_domain_and_a_stranger_decod
     )
     assert (vectors[2:] @ vectors[:2].T).max() < sets.least_similarity, "the other prompts must be strangers"
     store.write_atomically(files.to_json(sets), tmp_path / "sets.json")
-    core = model.core(EngineConfig(knn_ssd=KnnSSDConfig(str(tmp_path / "sets.json"))))
+    core = model.core(EngineConfig(knn_ssd=KnnSSDConfig(str(tmp_path / "sets.json"), fallback=fallback)))
     plain = answer(core, ids, SHORT, ["none"])
     for concurrency in (1, len(ids)):
         rounds: list[RequestRound] = []
         assert answer(core, ids, SHORT, ["knn-ssd"], concurrency=concurrency, rounds=rounds) == plain
         drafted = {(r.request_id, r.plan) for r in rounds if r.drafted}
-        assert drafted == {("0", plans[0]), ("1", plans[1])}
+        own = {("0", plans[0]), ("1", plans[1])}
+        assert drafted == own if fallback == "plain" else drafted > own
 
 
 # The search.

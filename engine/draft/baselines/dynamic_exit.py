@@ -89,7 +89,7 @@ class ExitState:
 class DynamicExit(DraftPolicy[ExitState]):
     """Draft from the best exit up to d_max tokens, or up to a token below its threshold (DEL, algorithm 1).
 
-    Where the best length is 0, the request decodes plainly. The paper's algorithm drafts there as well.
+    The best length only chooses the exit. As printed, drafts have the first exit where it is 0.
     """
 
     name = "del"
@@ -114,9 +114,7 @@ class DynamicExit(DraftPolicy[ExitState]):
             state.references = None
         if not statistics.counted:
             return self._plain
-        depth, length = best_exit(statistics.acceptance, self._layers, self._config.gamma)
-        if length == 0:
-            return self._plain
+        depth, _ = best_exit(statistics.acceptance, self._layers, self._config.gamma)
         return Plan(self._plans[depth - 1], self._config.gamma, float(statistics.thresholds[depth - 1]))
 
     def _shadow_tokens(

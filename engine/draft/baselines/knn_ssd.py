@@ -4,11 +4,12 @@
 last hidden vector is the residual stream after the last layer, before the final norm, at the prompt's last token. The
 paper does not say whether its vector has passed the norm.
 
-Beyond the paper: a prompt that is far from all anchors is decoded plainly.
+Beyond the paper, a prompt that is far from all anchors may be decoded plainly (`--knn-ssd-fallback`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,7 +39,7 @@ class KnnSSD(DraftPolicy[RequestState]):
             domain: Plan(variants, config.gamma, config.confidence) for domain, variants in layer_sets.sets.items()
         }
         self._anchors = Anchors(layer_sets.anchors)
-        self._least_similarity = layer_sets.least_similarity
+        self._least_similarity = layer_sets.least_similarity if config.fallback == "plain" else -math.inf
 
     def new_state(self) -> RequestState:
         return RequestState()
