@@ -377,8 +377,9 @@ def test_a_knapsack_filled_in_one_call_equals_its_definition(
 
 
 @pytest.mark.slow
-def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None:
-    """Greedy and sampled, alone and mixed in a batch, in bf16."""
+@pytest.mark.parametrize("concurrency", [3, pytest.param(1, marks=pytest.mark.nightly)])
+def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path, concurrency: int) -> None:
+    """Greedy and sampled, in a batch or alone, each policy by itself and all together, in bf16."""
     tiny_model(tmp_path, LlamaConfig, **(WIDE | {"max_position_embeddings": 256}))
     model = load(torch.bfloat16, model=tmp_path, kernels="native")
     core = model.core(with_layer_sets(model, _config(tmp_path), tmp_path))
@@ -388,8 +389,7 @@ def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None
         plain = answer(core, prompts, policies=["none"], **options)
         assert len(set(plain)) > 1
         for policies in (*([name] for name in DRAFT_POLICIES if name != "none"), DRAFT_POLICIES):
-            for concurrency in (1, 3):
-                assert answer(core, prompts, policies=policies, concurrency=concurrency, **options) == plain
+            assert answer(core, prompts, policies=policies, concurrency=concurrency, **options) == plain
 
 
 def _config(directory: Path) -> Any:

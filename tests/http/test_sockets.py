@@ -29,7 +29,7 @@ from server.http.errors import APIError
 from server.http.loading import answer_while_loading
 from server.http.protocol import MAX_HEAD, Protocol
 from tests.support.fake import FakeEngine
-from tests.support.harness import CHAT, CHAT_PATH, Live
+from tests.support.harness import CHAT, CHAT_PATH, Live, status_of_reply
 from tests.support.waiting import until
 
 Start = Callable[..., Live]
@@ -78,7 +78,7 @@ def test_a_head_that_never_ends_ends_the_connection(live: Start, before: bytes, 
         if before.startswith(LIVE):
             connection.sendall(LIVE)
             before = before.removeprefix(LIVE)
-            assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
+            assert status_of_reply(connection) == 200
         connection.sendall(before)
         for _ in range(2000):
             if select.select([connection], [], [], 0.01)[0]:
@@ -197,7 +197,7 @@ def test_a_reply_to_all_of_a_request_keeps_the_connection(live: Start) -> None:
     with connect(server.port) as connection:
         for _ in range(3):
             connection.sendall(ASK)
-            assert connection.recv(65_536).startswith(b"HTTP/1.1 401 ")
+            assert status_of_reply(connection) == 401
 
 
 def test_a_fault_in_a_body_ends_its_request_with_one_reply(live: Start) -> None:
@@ -230,7 +230,7 @@ def test_the_longest_silent_connection_makes_way(live: Start, caplog: pytest.Log
         for request in (LIVE, ASK) * 3:
             with connect(server.port) as connection:
                 connection.sendall(request)
-                assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
+                assert status_of_reply(connection) == 200
     warnings = [record.getMessage() for record in caplog.records]
     assert len(warnings) == 1
     assert "file descriptors run out" in warnings[0]
@@ -244,7 +244,7 @@ def test_a_connection_that_is_heard_from_stays(live: Start) -> None:
         for _ in range(10):
             stack.enter_context(connect(server.port))
             busy.sendall(LIVE)
-            assert busy.recv(65_536).startswith(b"HTTP/1.1 200 ")
+            assert status_of_reply(busy) == 200
 
 
 @pytest.mark.usefixtures("room")
@@ -263,7 +263,7 @@ def test_live_is_answered_when_all_connections_are_being_answered(live: Start) -
             assert (answer[9:12], b'"busy"' in answer) == (b"503", True)
         engine.release(8)
         for connection in running:
-            assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
+            assert status_of_reply(connection) == 200
 
 
 @pytest.mark.usefixtures("room")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import cache, partial
+from http.client import HTTPResponse
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -106,6 +107,14 @@ async def _short_sleep(seconds: float) -> None:
 
 # uvicorn's `shutdown` sleeps 0.1 s at a time.
 _HURRIED = SimpleNamespace(**{**vars(asyncio), "sleep": _short_sleep})
+
+
+def status_of_reply(connection: socket.socket) -> int:
+    """Read the next reply on a connection to its end. Head and body may arrive apart."""
+    with HTTPResponse(connection) as reply:
+        reply.begin()
+        reply.read()
+        return reply.status
 
 
 class Live:
