@@ -11,6 +11,7 @@ from engine.config.grammar import GrammarConfig
 from engine.config.policies import (
     BASELINES,
     DRAFT_POLICIES,
+    ASDConfig,
     ClaspConfig,
     DelConfig,
     FixedConfig,
@@ -113,6 +114,7 @@ class EngineConfig:
     swift: SwiftConfig = SwiftConfig()
     del_: DelConfig = DelConfig()
     clasp: ClaspConfig = ClaspConfig()
+    asd: ASDConfig = ASDConfig()
     prompt_lookup: PromptLookupConfig = PromptLookupConfig()
 
     def __post_init__(self) -> None:

@@ -10,7 +10,8 @@ from engine.errors import ConfigError
 BASELINES = "settings of the baseline policies"  # a group of the help
 TUNED_POLICIES = ("knn-ssd", "self-sd")  # which need layer sets of `knapserve tune`
 DRAFT_POLICIES = (
-    *("knapspec", "knapsack", "fixed", "layerskip", "swift", "del", "clasp", "knn-ssd", "self-sd", "lookup", "none"),
+    *("knapspec", "knapsack", "fixed", "layerskip", "swift", "del", "clasp", "asd", "knn-ssd", "self-sd"),
+    *("lookup", "none"),
 )
 DRAFT_LENGTHS = ("static", "finite-state", "adaptive")  # values of `layerskip_length`
 
@@ -229,6 +230,37 @@ class ClaspConfig:
         12,  # of Draft & Verify's code: CLaSp names no maximum
         "policy clasp: maximum tokens drafted per round",
         limits=AMOUNT,
+    )
+
+
+@dataclass(frozen=True)
+class ASDConfig:
+    """Settings of the draft policy asd. Flags, variables and files add the prefix `asd_` to the names."""
+
+    similarity: float = setting(
+        0.99,  # ours: a quarter of the attention of Qwen2.5-Coder-0.5B, half of that of SmolLM2-135M
+        "policy asd: cosine similarity of its input and output above which attention is skipped",
+        limits=(-1, 1),
+    )
+    rows: int = setting(
+        32,  # ours: those with which DEL begins
+        "policy asd: last verified tokens over which similarities are averaged, at most",
+        limits=COUNT,
+    )
+    interval: int = setting(
+        128,  # ours: that of CLaSp
+        "policy asd: tokens after which the attention to skip is chosen again",
+        limits=COUNT,
+    )
+    confidence: float = setting(
+        0.6,  # Draft & Verify, as for self-sd
+        "policy asd: minimum top-1 probability to continue a draft, at first",
+        limits=SHARE,
+    )
+    target: float = setting(
+        0.9,  # Draft & Verify: α in the authors' code
+        "policy asd: accepted share of drafted tokens that the minimum probability is steered to",
+        limits=SHARE,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from engine.config.policies import TUNED_POLICIES
 from engine.draft.base import DraftPolicy, PolicyContext
+from engine.draft.baselines.asd import AdaptiveDrop
 from engine.draft.baselines.clasp import InContextSkip
 from engine.draft.baselines.dynamic_exit import DynamicExit
 from engine.draft.baselines.knapsack import PublishedKnapSpec
@@ -26,6 +27,7 @@ POLICIES: dict[str, Callable[[PolicyContext], DraftPolicy[Any]]] = {
         Swift,
         DynamicExit,
         InContextSkip,
+        AdaptiveDrop,
         KnnSSD,
         SelfSD,
         PromptLookup,

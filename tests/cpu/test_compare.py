@@ -44,6 +44,7 @@ POLICIES = [
     "swift",
     "del",
     "clasp",
+    "asd",
     "knn-ssd",
     "self-sd",
     "lookup",

@@ -13,6 +13,7 @@ from engine.config.engine import EngineConfig
 from engine.config.fields import parse_memory
 from engine.config.policies import (
     DRAFT_POLICIES,
+    ASDConfig,
     ClaspConfig,
     DelConfig,
     FixedConfig,
@@ -40,6 +41,8 @@ COUNTS = (
     "knapsack_resolution",
     "del_rows",
     "clasp_interval",
+    "asd_rows",
+    "asd_interval",
     "swift_window",
     "swift_interval",
     "swift_max_steps",
@@ -67,6 +70,8 @@ SHARES = (
     "layerskip_target",
     "del_decay",
     "clasp_skip_ratio",
+    "asd_confidence",
+    "asd_target",
     "knapsack_confidence",
     "knn_ssd_confidence",
     "self_sd_confidence",
@@ -85,6 +90,7 @@ NESTED = {
     "layerskip": LayerSkipConfig,
     "del": DelConfig,
     "clasp": ClaspConfig,
+    "asd": ASDConfig,
     "knapsack": KnapsackConfig,
     "knn_ssd": KnnSSDConfig,
     "self_sd": SelfSDConfig,

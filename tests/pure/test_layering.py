@@ -23,6 +23,7 @@ WITHOUT_TORCH = (
     "engine.sampling.seeds",
     "engine.text.detokenize",
     "engine.draft.base",
+    "engine.draft.baselines.asd",
     "engine.draft.baselines.clasp",
     "engine.draft.baselines.dynamic_exit",
     "engine.draft.baselines.knapsack",
