@@ -15,6 +15,7 @@ from engine.config.policies import (
     ClaspConfig,
     DelConfig,
     FixedConfig,
+    JacobiConfig,
     KnapsackConfig,
     KnapSpecConfig,
     KnnSSDConfig,
@@ -116,6 +117,7 @@ class EngineConfig:
     clasp: ClaspConfig = ClaspConfig()
     asd: ASDConfig = ASDConfig()
     prompt_lookup: PromptLookupConfig = PromptLookupConfig()
+    jacobi: JacobiConfig = JacobiConfig()
 
     def __post_init__(self) -> None:
         check(self)

@@ -11,7 +11,7 @@ BASELINES = "settings of the baseline policies"  # a group of the help
 TUNED_POLICIES = ("knn-ssd", "self-sd")  # which need layer sets of `knapserve tune`
 DRAFT_POLICIES = (
     *("knapspec", "knapsack", "fixed", "layerskip", "swift", "del", "clasp", "asd", "knn-ssd", "self-sd"),
-    *("lookup", "none"),
+    *("lookup", "jacobi", "none"),
 )
 DRAFT_LENGTHS = ("static", "finite-state", "adaptive")  # values of `layerskip_length`
 
@@ -272,4 +272,15 @@ class PromptLookupConfig:
         10,  # num_pred_tokens of the published code
         "policy lookup: maximum tokens copied per round",
         limits=(0, 15),  # engine.draft.lookup.MAX_COPIED
+    )
+
+
+@dataclass(frozen=True)
+class JacobiConfig:
+    """Settings of the draft policy jacobi. Flags, variables and files add the prefix `jacobi_` to the names."""
+
+    block: int = setting(
+        3,  # `gs_jaco_blocks` of the authors' code
+        "policy jacobi: tokens that are solved together (b)",
+        limits=COUNT,
     )

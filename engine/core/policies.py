@@ -8,6 +8,7 @@ from engine.draft.base import DraftPolicy, PolicyContext
 from engine.draft.baselines.asd import AdaptiveDrop
 from engine.draft.baselines.clasp import InContextSkip
 from engine.draft.baselines.dynamic_exit import DynamicExit
+from engine.draft.baselines.jacobi import Jacobi
 from engine.draft.baselines.knapsack import PublishedKnapSpec
 from engine.draft.baselines.knn_ssd import KnnSSD
 from engine.draft.baselines.layerskip import EarlyExit
@@ -31,6 +32,7 @@ POLICIES: dict[str, Callable[[PolicyContext], DraftPolicy[Any]]] = {
         KnnSSD,
         SelfSD,
         PromptLookup,
+        Jacobi,
         NoDraft,
     )
 }

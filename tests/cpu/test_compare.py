@@ -48,6 +48,7 @@ POLICIES = [
     "knn-ssd",
     "self-sd",
     "lookup",
+    "jacobi",
     "eleventh",
 ]
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -17,6 +17,7 @@ from engine.config.policies import (
     ClaspConfig,
     DelConfig,
     FixedConfig,
+    JacobiConfig,
     KnapsackConfig,
     KnapSpecConfig,
     KnnSSDConfig,
@@ -41,6 +42,7 @@ COUNTS = (
     "knapsack_resolution",
     "del_rows",
     "clasp_interval",
+    "jacobi_block",
     "asd_rows",
     "asd_interval",
     "swift_window",
@@ -95,6 +97,7 @@ NESTED = {
     "knn_ssd": KnnSSDConfig,
     "self_sd": SelfSDConfig,
     "prompt_lookup": PromptLookupConfig,
+    "jacobi": JacobiConfig,
     "swift": SwiftConfig,
 }
 FIELDS = {"del": "del_"}  # where the field's name is not the prefix of its settings

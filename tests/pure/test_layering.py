@@ -26,6 +26,7 @@ WITHOUT_TORCH = (
     "engine.draft.baselines.asd",
     "engine.draft.baselines.clasp",
     "engine.draft.baselines.dynamic_exit",
+    "engine.draft.baselines.jacobi",
     "engine.draft.baselines.knapsack",
     "engine.draft.baselines.knn_ssd",
     "engine.draft.baselines.layerskip",
