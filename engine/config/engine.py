@@ -20,6 +20,7 @@ from engine.config.policies import (
     KnapSpecConfig,
     KnnSSDConfig,
     LayerSkipConfig,
+    LookaheadConfig,
     PromptLookupConfig,
     SelfSDConfig,
     SwiftConfig,
@@ -117,6 +118,7 @@ class EngineConfig:
     clasp: ClaspConfig = ClaspConfig()
     asd: ASDConfig = ASDConfig()
     prompt_lookup: PromptLookupConfig = PromptLookupConfig()
+    lookahead: LookaheadConfig = LookaheadConfig()
     jacobi: JacobiConfig = JacobiConfig()
 
     def __post_init__(self) -> None:

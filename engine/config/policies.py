@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from engine.config.fields import AMOUNT, COUNT, SHARE, setting
@@ -11,7 +12,7 @@ BASELINES = "settings of the baseline policies"  # a group of the help
 TUNED_POLICIES = ("knn-ssd", "self-sd")  # which need layer sets of `knapserve tune`
 DRAFT_POLICIES = (
     *("knapspec", "knapsack", "fixed", "layerskip", "swift", "del", "clasp", "asd", "knn-ssd", "self-sd"),
-    *("lookup", "jacobi", "none"),
+    *("lookup", "lookahead", "jacobi", "none"),
 )
 DRAFT_LENGTHS = ("static", "finite-state", "adaptive")  # values of `layerskip_length`
 
@@ -273,6 +274,16 @@ class PromptLookupConfig:
         "policy lookup: maximum tokens copied per round",
         limits=(0, 15),  # engine.draft.lookup.MAX_COPIED
     )
+
+
+@dataclass(frozen=True)
+class LookaheadConfig:
+    """Settings of the draft policy lookahead. Flags, variables and files add the prefix `lookahead_` to the names."""
+
+    # Defaults: Lookahead decoding's for models of 7B.
+    window: int = setting(15, "policy lookahead: columns of the window (W)", limits=(2, math.inf))
+    ngram: int = setting(5, "policy lookahead: tokens of an n-gram (N)", limits=(2, math.inf))
+    guesses: int = setting(15, "policy lookahead: maximum n-grams verified per round (G)", limits=COUNT)
 
 
 @dataclass(frozen=True)

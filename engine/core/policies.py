@@ -12,6 +12,7 @@ from engine.draft.baselines.jacobi import Jacobi
 from engine.draft.baselines.knapsack import PublishedKnapSpec
 from engine.draft.baselines.knn_ssd import KnnSSD
 from engine.draft.baselines.layerskip import EarlyExit
+from engine.draft.baselines.lookahead import Lookahead
 from engine.draft.baselines.prompt_lookup import PromptLookup
 from engine.draft.baselines.self_sd import SelfSD
 from engine.draft.baselines.swift import Swift
@@ -32,6 +33,7 @@ POLICIES: dict[str, Callable[[PolicyContext], DraftPolicy[Any]]] = {
         KnnSSD,
         SelfSD,
         PromptLookup,
+        Lookahead,
         Jacobi,
         NoDraft,
     )

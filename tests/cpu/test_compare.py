@@ -48,6 +48,7 @@ POLICIES = [
     "knn-ssd",
     "self-sd",
     "lookup",
+    "lookahead",
     "jacobi",
     "eleventh",
 ]

@@ -29,7 +29,7 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module", params=["slabs", "pages"])
+@pytest.fixture(scope="module", params=["slabs", pytest.param("pages", marks=pytest.mark.nightly)])
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     directory = tmp_path_factory.mktemp("model")
     tiny_model(directory, scale=0.5, drafts=True, num_hidden_layers=2)

@@ -22,6 +22,7 @@ from engine.config.policies import (
     KnapSpecConfig,
     KnnSSDConfig,
     LayerSkipConfig,
+    LookaheadConfig,
     PromptLookupConfig,
     SelfSDConfig,
     SwiftConfig,
@@ -43,6 +44,7 @@ COUNTS = (
     "del_rows",
     "clasp_interval",
     "jacobi_block",
+    "lookahead_guesses",
     "asd_rows",
     "asd_interval",
     "swift_window",
@@ -97,6 +99,7 @@ NESTED = {
     "knn_ssd": KnnSSDConfig,
     "self_sd": SelfSDConfig,
     "prompt_lookup": PromptLookupConfig,
+    "lookahead": LookaheadConfig,
     "jacobi": JacobiConfig,
     "swift": SwiftConfig,
 }

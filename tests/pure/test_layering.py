@@ -30,6 +30,7 @@ WITHOUT_TORCH = (
     "engine.draft.baselines.knapsack",
     "engine.draft.baselines.knn_ssd",
     "engine.draft.baselines.layerskip",
+    "engine.draft.baselines.lookahead",
     "engine.draft.baselines.prompt_lookup",
     "engine.draft.baselines.self_sd",
     "engine.draft.baselines.swift",
