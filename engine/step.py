@@ -5,6 +5,7 @@ Most are made every round and therefore not frozen, which would take three times
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,14 @@ def tree_width(siblings: Siblings, confidence: float) -> int:
     return next((width for limit, width in siblings if confidence <= limit), 1)
 
 
+def depths(parents: Sequence[int]) -> list[int]:
+    """Return the length of the path to each token of a tree, both ends included; `parents` as in `Plan`."""
+    found: list[int] = []
+    for parent in parents:
+        found.append(1 if parent < 0 else found[parent] + 1)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How a request drafts for a while: a cheaper version of the model, a length and a stop rule.
@@ -39,6 +48,9 @@ class Plan:
 
     With `siblings`, a draft becomes a tree: beside each token, the draft's next best tokens are verified too, and any
     of them may be accepted.
+
+    With `tokens`, the plan is the draft itself, of `gamma` tokens, and no pass makes it: a chain, or with `parents` a
+    tree. A policy that sets `draws` learns what the target draws after each of them (`Outcome.draws`).
     """
 
     variants: Variants
@@ -50,6 +62,11 @@ class Plan:
     plain_tpt: float | None = None  # predicted tokens per second of plain decoding
     expected: float = 1.0  # tokens of a round, predicted
     siblings: Siblings = ()
+    tokens: tuple[int, ...] = ()
+    # Of each token, the number of the one it follows, which comes earlier; -1: the last known token. (): a chain.
+    # Tokens with the same parent differ.
+    parents: tuple[int, ...] = ()
+    draws: bool = False
 
     @property
     def pays(self) -> bool:
@@ -63,8 +80,18 @@ class Plan:
         return (self.gamma - 1) * tree_width(self.siblings, self.min_confidence) + widest if self.gamma else 0
 
     def capped(self, gamma: int) -> Plan:
-        """Return the plan with at most `gamma` tokens."""
-        return self if gamma >= self.gamma else replace(self, gamma=max(gamma, 0))
+        """Return the plan with at most `gamma` tokens: the first ones, if they are given."""
+        if gamma >= self.gamma:
+            return self
+        gamma = max(gamma, 0)
+        return replace(self, gamma=gamma, tokens=self.tokens[:gamma], parents=self.parents[:gamma])
+
+    def within(self, room: int) -> Plan:
+        """Return the plan up to the first token beyond `room` positions after the last known token."""
+        if not self.parents:
+            return self.capped(room)
+        deep = (number for number, depth in enumerate(depths(self.parents)) if depth > room)
+        return self.capped(next(deep, self.gamma))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +114,6 @@ class Work:
     sampling: SamplingParams
     plan: Plan | None = None  # of the draft, with gamma > 0
     rows_to_record: int = 0  # verified rows to keep as references, at most
-    copied: tuple[int, ...] = ()  # the draft, if it is copied from text
     processor: LogitsProcessor | None = None  # of the request's logits; knows all tokens before these
     scored: tuple[int, ...] = ()  # prompt tokens after the first rows, whose log-probabilities the request wants
     reads_prompt: bool = False  # whether the tokens are a part of the prompt
@@ -96,6 +122,11 @@ class Work:
     @property
     def gamma(self) -> int:
         return self.plan.gamma if self.plan else 0
+
+    @property
+    def given(self) -> bool:
+        """Whether the plan is the draft itself, which no pass makes."""
+        return self.plan is not None and bool(self.plan.tokens)
 
     @property
     def plain(self) -> bool:
@@ -120,10 +151,11 @@ class WorkOutput:
     """
 
     tokens: tuple[int, ...]
-    drafted: int = 0  # without siblings
+    drafted: int = 0  # without siblings: the longest path of a tree
     siblings: int = 0  # verified besides
     confidences: tuple[float, ...] = ()
     references: References | None = None
+    draws: tuple[int, ...] = ()  # `Outcome.draws`
     logprobs: tuple[TokenLogprobs, ...] = ()  # of the tokens, if the request wants them
     prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # of `Work.scored`
 

@@ -11,13 +11,16 @@ from engine.config.grammar import GrammarConfig
 from engine.config.policies import (
     BASELINES,
     DRAFT_POLICIES,
+    ASDConfig,
     ClaspConfig,
     DelConfig,
     FixedConfig,
+    JacobiConfig,
     KnapsackConfig,
     KnapSpecConfig,
     KnnSSDConfig,
     LayerSkipConfig,
+    LookaheadConfig,
     PromptLookupConfig,
     SelfSDConfig,
     SwiftConfig,
@@ -113,7 +116,10 @@ class EngineConfig:
     swift: SwiftConfig = SwiftConfig()
     del_: DelConfig = DelConfig()
     clasp: ClaspConfig = ClaspConfig()
+    asd: ASDConfig = ASDConfig()
     prompt_lookup: PromptLookupConfig = PromptLookupConfig()
+    lookahead: LookaheadConfig = LookaheadConfig()
+    jacobi: JacobiConfig = JacobiConfig()
 
     def __post_init__(self) -> None:
         check(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from engine.config.fields import AMOUNT, COUNT, SHARE, setting
@@ -10,7 +11,8 @@ from engine.errors import ConfigError
 BASELINES = "settings of the baseline policies"  # a group of the help
 TUNED_POLICIES = ("knn-ssd", "self-sd")  # which need layer sets of `knapserve tune`
 DRAFT_POLICIES = (
-    *("knapspec", "knapsack", "fixed", "layerskip", "swift", "del", "clasp", "knn-ssd", "self-sd", "lookup", "none"),
+    *("knapspec", "knapsack", "fixed", "layerskip", "swift", "del", "clasp", "asd", "knn-ssd", "self-sd"),
+    *("lookup", "lookahead", "jacobi", "none"),
 )
 DRAFT_LENGTHS = ("static", "finite-state", "adaptive")  # values of `layerskip_length`
 
@@ -239,6 +241,37 @@ class ClaspConfig:
 
 
 @dataclass(frozen=True)
+class ASDConfig:
+    """Settings of the draft policy asd. Flags, variables and files add the prefix `asd_` to the names."""
+
+    similarity: float = setting(
+        0.99,  # ours: a quarter of the attention of Qwen2.5-Coder-0.5B, half of that of SmolLM2-135M
+        "policy asd: cosine similarity of its input and output above which attention is skipped",
+        limits=(-1, 1),
+    )
+    rows: int = setting(
+        32,  # ours: those with which DEL begins
+        "policy asd: last verified tokens over which similarities are averaged, at most",
+        limits=COUNT,
+    )
+    interval: int = setting(
+        128,  # ours: that of CLaSp
+        "policy asd: tokens after which the attention to skip is chosen again",
+        limits=COUNT,
+    )
+    confidence: float = setting(
+        0.6,  # Draft & Verify, as for self-sd
+        "policy asd: minimum top-1 probability to continue a draft, at first",
+        limits=SHARE,
+    )
+    target: float = setting(
+        0.9,  # Draft & Verify: α in the authors' code
+        "policy asd: accepted share of drafted tokens that the minimum probability is steered to",
+        limits=SHARE,
+    )
+
+
+@dataclass(frozen=True)
 class PromptLookupConfig:
     """Settings of the draft policy lookup. Flags, variables and files add the prefix `prompt_lookup_` to the names."""
 
@@ -246,4 +279,25 @@ class PromptLookupConfig:
         10,  # num_pred_tokens of the published code
         "policy lookup: maximum tokens copied per round",
         limits=(0, 15),  # engine.draft.lookup.MAX_COPIED
+    )
+
+
+@dataclass(frozen=True)
+class LookaheadConfig:
+    """Settings of the draft policy lookahead. Flags, variables and files add the prefix `lookahead_` to the names."""
+
+    # Defaults: Lookahead decoding's for models of 7B.
+    window: int = setting(15, "policy lookahead: columns of the window (W)", limits=(2, math.inf))
+    ngram: int = setting(5, "policy lookahead: tokens of an n-gram (N)", limits=(2, math.inf))
+    guesses: int = setting(15, "policy lookahead: maximum n-grams verified per round (G)", limits=COUNT)
+
+
+@dataclass(frozen=True)
+class JacobiConfig:
+    """Settings of the draft policy jacobi. Flags, variables and files add the prefix `jacobi_` to the names."""
+
+    block: int = setting(
+        3,  # `gs_jaco_blocks` of the authors' code
+        "policy jacobi: tokens that are solved together (b)",
+        limits=COUNT,
     )

@@ -5,11 +5,14 @@ from typing import Any
 
 from engine.config.policies import TUNED_POLICIES
 from engine.draft.base import DraftPolicy, PolicyContext
+from engine.draft.baselines.asd import AdaptiveDrop
 from engine.draft.baselines.clasp import InContextSkip
 from engine.draft.baselines.dynamic_exit import DynamicExit
+from engine.draft.baselines.jacobi import Jacobi
 from engine.draft.baselines.knapsack import PublishedKnapSpec
 from engine.draft.baselines.knn_ssd import KnnSSD
 from engine.draft.baselines.layerskip import EarlyExit
+from engine.draft.baselines.lookahead import Lookahead
 from engine.draft.baselines.prompt_lookup import PromptLookup
 from engine.draft.baselines.self_sd import SelfSD
 from engine.draft.baselines.swift import Swift
@@ -26,9 +29,12 @@ POLICIES: dict[str, Callable[[PolicyContext], DraftPolicy[Any]]] = {
         Swift,
         DynamicExit,
         InContextSkip,
+        AdaptiveDrop,
         KnnSSD,
         SelfSD,
         PromptLookup,
+        Lookahead,
+        Jacobi,
         NoDraft,
     )
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from engine.clock import Clock
@@ -62,8 +63,8 @@ class Proposer:
         seconds = 0.0
         for name, requests in by_policy.items():
             others = [
-                # Copied tokens cost the others no draft pass.
-                (r.computed, r.plan.capped(0) if r.copied else r.plan)
+                # Tokens that are given cost the others no draft pass.
+                (r.computed, r.plan.capped(0) if r.plan.tokens else r.plan)
                 for other in by_policy
                 if other != name
                 for r in by_policy[other]
@@ -72,7 +73,7 @@ class Proposer:
             started = self._clock.now()
             self._propose(requests, others)
             seconds += self._clock.now() - started
-        uniform = len(by_policy) == 1 and all(r.decoding and not r.copied for r in running)
+        uniform = len(by_policy) == 1 and all(r.decoding and r.plan and not r.plan.tokens for r in running)
         self._last = _UniformBatch(running[0].policy, list(running), self._scheduler.preemptions) if uniform else None
         return seconds
 
@@ -84,13 +85,14 @@ class Proposer:
         context = self._context
         batch = BatchView([request.view for request in requests], others, context.config.max_num_seqs)
         for request, plan in zip(requests, requests[0].policy.propose(batch), strict=True):
-            request.plan, request.copied = plan, ()
+            request.plan, request.source = plan, "model"
             if match := _match(request):
                 assert request.lookup is not None
                 most, lookup = request.room - 1, request.lookup
                 copying = request.policy.plan_copy(lookup, most, plan, batch.contexts, context.costs)
                 if copying is not None:
-                    request.plan, request.copied = copying, match.tokens[: copying.gamma]
+                    copied = match.tokens[: copying.gamma]
+                    request.plan = replace(copying, tokens=copied, parents=(), draws=False)
                     request.source = match.source
 
 

@@ -55,8 +55,7 @@ class Request:
 
     # drafting
     plan: Plan | None = None
-    copied: tuple[int, ...] = ()  # tokens to draft by copying in this round
-    source: str = ""  # of the copied tokens: `engine.draft.lookup.Match.source`
+    source: str = "model"  # of the draft: "model", or `engine.draft.lookup.Match.source`
     drafted_with: tuple[int, ...] | None = None  # variants of the last draft by the model
     accepted_predictions: int = 0
     rejected_predictions: int = 0
@@ -140,7 +139,7 @@ class Request:
         plan = work.plan
         attention, mlp = skipped(plan.variants) if plan is not None else (0, 0)
         emitted = len(self.tokens) - work.start - len(work.tokens)
-        accepted, source = emitted - 1, self.source if work.copied else "model"
+        accepted, source = emitted - 1, self.source if work.given else "model"
         self.rounds += 1
         if source == "prediction":
             self.accepted_predictions += accepted
@@ -148,9 +147,9 @@ class Request:
         if source == "lookup":
             self.looked_up += output.drafted
             self.accepted_lookups += accepted
-        by_model = plan.variants if plan is not None and output.drafted and source == "model" else None
+        by_model = plan.variants if plan is not None and output.drafted and not work.given else None
         self.drafted_with = by_model or self.drafted_with
-        passes = output.drafted if plan is not None and not work.copied else 0
+        passes = output.drafted if plan is not None and not work.given else 0
         if plan is not None:
             self.drafted += output.drafted
             self.accepted += accepted

@@ -147,7 +147,7 @@ class FinishedRound:
             request = self.commit.requests[work.request_id]
             _, views, outcomes = by_policy.setdefault(request.policy.name, (request.policy, [], []))
             views.append(request.view)
-            drafted = work.plan is not None and not work.copied
+            drafted = work.plan is not None and not work.given
             outcomes.append(
                 Outcome(
                     variants=work.plan.variants if work.plan is not None and drafted else None,
@@ -156,6 +156,7 @@ class FinishedRound:
                     confidences=output.confidences,
                     emitted=emitted.get(work.request_id, 0),
                     references=output.references,
+                    draws=output.draws,
                 )
             )
         seconds = self.out.draft_seconds + self.out.verify_seconds

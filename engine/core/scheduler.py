@@ -249,10 +249,10 @@ class Scheduler:
             yield self._work(request, rows, None, record)
 
     def _draft(self, request: Request, rows: int) -> Plan | None:
-        """Return the request's plan with γ cut to its room, the row budget and the free cache; None for γ = 0."""
+        """Return the request's plan, cut to its room, the row budget and the free cache; None for γ = 0."""
         if request.plan is None:
             return None
-        plan = request.plan.capped(request.room - 1)
+        plan = request.plan.within(request.room - 1)
         if plan.siblings:
             if plan.most_rows <= rows and self.blocks.grow(request.slab, len(request.tokens) + plan.most_rows):
                 return plan
@@ -276,7 +276,6 @@ class Scheduler:
             sampling=request.sampling,
             plan=plan,
             rows_to_record=record,
-            copied=request.copied[: plan.gamma] if plan else (),
             processor=request.processor if draws_token else None,
             scored=scored,
         )

@@ -38,6 +38,9 @@ class Outcome:
     confidences: tuple[float, ...]  # top-1 probability of each drafted token
     emitted: int  # tokens of the answer: fewer than accepted + 1 where the request ended
     references: References | None = None  # recorded rows, if the policy wanted any
+    # What the target drew after the last known token and after each of `Plan.tokens` that was verified, if the plan
+    # asked for it. Off the accepted path a draw may break the grammar, and is 0 where nothing can follow.
+    draws: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)

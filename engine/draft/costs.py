@@ -161,7 +161,7 @@ class CostModel:
             self._outside += _SPEED_WEIGHT * (bounded - self._outside)
             predicted = self._price(self._all, rows, contexts, rows / requests)
             seen.append(((_VERIFY if drafts else _PLAIN,), _width(rows), out.verify_seconds, predicted))
-        drafting = [(w, d) for w, d in zip(work, drafted, strict=True) if d and not w.copied] if drafts else []
+        drafting = [(w, d) for w, d in zip(work, drafted, strict=True) if d and not w.given] if drafts else []
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
             variants = plans.pop()

@@ -17,7 +17,7 @@ from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
 from engine.model.passes import DraftRequest, Draws, OnWait, Verified
 from engine.sampling.sample import Edit
-from engine.step import References, Work, WorkOutput
+from engine.step import References, Work, WorkOutput, depths
 from engine.tensors import to_device
 from engine.types import SamplingParams, TokenLogprobs
 
@@ -26,14 +26,28 @@ _SCORED_ROWS = 128  # prompt rows whose logits are held at once: a row may take 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Tokens drafted for one request: a chain with the confidence in each token, and siblings of these tokens."""
+    """Tokens drafted for one request, with the confidence in each: a chain, perhaps with siblings, or a given tree."""
 
     tokens: Sequence[int] = ()
     confidences: Sequence[float] = ()
     siblings: Sequence[Sequence[int]] = ()  # of each token; empty: none at all
+    parents: Sequence[int] = ()  # of each token, if the tree is given: `Plan.parents`
 
-    def tree(self) -> tuple[list[int], list[int]]:
-        """Return all tokens, the chain first, and the number of each token's parent; -1: the last known token."""
+    @classmethod
+    def given(cls, work: Work) -> Draft:
+        """Return the draft that is the plan itself, or an empty one."""
+        plan = work.plan
+        return cls() if plan is None else cls(plan.tokens, [1.0] * len(plan.tokens), parents=plan.parents)
+
+    @property
+    def length(self) -> int:
+        """Tokens of the longest path."""
+        return max(depths(self.parents)) if self.parents else len(self.tokens)
+
+    def tree(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Return all tokens and the number of each token's parent, which comes earlier; -1: the last known token."""
+        if self.parents:
+            return self.tokens, self.parents
         tokens, parents = [*self.tokens], [*range(-1, len(self.tokens) - 1)]
         for depth, others in enumerate(self.siblings):
             tokens += others
@@ -44,13 +58,13 @@ class Draft:
 def propose(
     decoder: Decoder, attention: Attention, work: Sequence[Work], *, ahead: bool = False, on_wait: OnWait | None = None
 ) -> tuple[list[Draft], int]:
-    """Draft for every request of a round: by its sub-network, by copied tokens, or not at all.
+    """Draft for every request of a round: by its sub-network, by the tokens of its plan, or not at all.
 
     Returns a draft for each entry of `work`, and the number of draft passes. `ahead` and `on_wait` are those of
     `Decoder.draft`.
     """
-    drafts = [Draft(w.copied, [1.0] * len(w.copied)) for w in work]
-    drafting = [i for i, w in enumerate(work) if w.gamma > 0 and not w.copied]
+    drafts = [Draft.given(w) for w in work]
+    drafting = [i for i, w in enumerate(work) if w.gamma > 0 and not w.given]
     if not drafting:
         return drafts, 0
     drafted = decoder.draft(attention, [_draft_request(work[i]) for i in drafting], pipelined=ahead, on_wait=on_wait)
@@ -100,9 +114,14 @@ def verify(
         for slot, row in enumerate(path, w.start + known):
             if w.start + row != slot:
                 attention.cache.move(w.slab, w.start + row, slot)
-        output = WorkOutput(tuple(kept), len(draft.tokens), len(r.tokens) - known - len(draft.tokens))
+        output = WorkOutput(tuple(kept), draft.length, len(r.tokens) - known - draft.length)
         output.confidences = tuple(draft.confidences)
         verified = [*range(known), *path]
+        if w.plan is not None and w.plan.draws:
+            draws = [max(token, 0) for token in passed.tokens[first_draw : first_draw + len(r.tokens) - known + 1]]
+            for row, token in zip(verified[known - 1 :], kept, strict=True):
+                draws[row - known + 1] = max(token, 0)  # perhaps drawn again
+            output.draws = tuple(draws)
         if w.rows_to_record and passed.states:
             output.references = _references(passed.states, w, first_row, verified)
         if passed.logits is not None and kept and kept[-1] >= 0 and w.sampling.logprobs is not None:
@@ -126,7 +145,7 @@ class _Rows:
 
     @classmethod
     def of(cls, work: Work, draft: Draft) -> _Rows:
-        if not any(draft.siblings):
+        if not draft.parents and not any(draft.siblings):
             tokens = (*work.tokens, *draft.tokens)
             return cls(work, tokens, Segment(work.slab, work.start, len(tokens)))
         drafted, parents = draft.tree()

@@ -18,7 +18,7 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW, load_spec
 from engine.backends.native.backend import native_backend
 from engine.config.engine import EngineConfig
-from engine.config.policies import DRAFT_POLICIES
+from engine.config.policies import DRAFT_POLICIES, ASDConfig, LookaheadConfig
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, compile_library, compiler, kernel_library, load_from_memory
 from engine.kv.blocks import CacheChanges, Copy, Freed
@@ -395,7 +395,11 @@ def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path, concurr
 def _config(directory: Path) -> Any:
     from engine.config.engine import EngineConfig
 
-    return EngineConfig(model=str(directory), kernels="native", max_num_batched_tokens=24)
+    policies = {
+        "asd": ASDConfig(similarity=0.5, interval=12),
+        "lookahead": LookaheadConfig(window=3, ngram=3, guesses=3),  # of 11 rows
+    }
+    return EngineConfig(model=str(directory), kernels="native", max_num_batched_tokens=24, **policies)
 
 
 def test_the_cache_copies_and_discards_positions(directory: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, ClassVar
 from unittest.mock import patch
 
 import pytest
@@ -18,12 +19,12 @@ from engine.config.engine import EngineConfig
 from engine.config.policies import FixedConfig
 from engine.core.engine import EngineCore
 from engine.core.policies import POLICIES
-from engine.draft.base import BatchView
-from engine.draft.fixed import UniformSkip
+from engine.draft.base import BatchView, PolicyContext, RequestView, RoundOutcome
+from engine.draft.fixed import FixedPlan, UniformSkip
 from engine.kernels.library import kernel_library
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
-from engine.step import Plan, StepOutput, tree_width
+from engine.step import Plan, StepOutput, depths, tree_width
 from engine.types import RequestRound, SamplingParams
 from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, exact, load, tiny_model
 
@@ -187,3 +188,77 @@ def test_less_certain_tokens_get_more_siblings() -> None:
     assert plan.most_rows == 24 * 3 + 10
     assert plan.capped(0).most_rows == 0
     assert replace(plan, siblings=()).most_rows == 25
+
+
+GIVEN_CHECKED = (("slabs", "sampled"), ("pages", "grammar"))
+
+
+class Known(FixedPlan):
+    """Give random trees, in which the answer that is known occurs, and ask for the draws."""
+
+    name = "fixed"
+    answers: ClassVar[list[tuple[int, ...]]]  # each with its prompt
+
+    def __init__(self, context: PolicyContext) -> None:
+        super().__init__(Plan(context.spec.whole, gamma=0))
+        self._random = Random(1)
+
+    def propose(self, batch: BatchView[None]) -> Sequence[Plan]:
+        return [self._tree(tuple(view.tokens)) for view in batch.views]
+
+    def _tree(self, text: tuple[int, ...]) -> Plan:
+        rest = next(known[len(text) :] for known in self.answers if known[: len(text)] == text)
+        branches: dict[tuple[int, int], None] = {}  # parent and token
+        for _ in range(self._random.randrange(12)):
+            parents = [parent for parent, _ in branches]
+            parent = self._random.randrange(-1, len(branches))
+            depth = depths([*parents, parent])[-1]
+            right = self._random.random() < 0.6 and depth <= len(rest)
+            branches[parent, rest[depth - 1] if right else self._random.randrange(99)] = None
+        parents, tokens = [parent for parent, _ in branches], [token for _, token in branches]
+        return Plan(self._plan.variants, len(tokens), tokens=tuple(tokens), parents=tuple(parents), draws=True)
+
+    def can_reuse_plans(self) -> bool:
+        return False
+
+    def observe(self, views: Sequence[RequestView[None]], round: RoundOutcome) -> None:
+        for view, outcome in zip(views, round.outcomes, strict=True):
+            assert (outcome.variants, outcome.drafted) == (None, 0), "no sub-network has drafted"
+            if outcome.draws:
+                assert outcome.draws[0] == view.tokens[-outcome.emitted]
+
+
+@pytest.mark.parametrize(
+    ("backend", "kind"),
+    [
+        pytest.param(backend, kind, marks=[] if (backend, kind) in GIVEN_CHECKED else pytest.mark.nightly)
+        for backend in ("slabs", "pages")
+        for kind in KINDS
+    ],
+)
+def test_given_trees_give_the_tokens_of_plain_decoding(backend: str, kind: str, tmp_path: Path) -> None:
+    model = load_tiny(tmp_path, backend, num_hidden_layers=2)
+    plain = model.core(EngineConfig(max_num_batched_tokens=24))
+    ids = [tuple(TOKENS[i : i + 20]) for i in range(0, 100, 25)]
+    sampling = replace(KINDS[kind], max_tokens=30)
+    expected = answer(plain, ids, sampling, ["none"])
+    Known.answers = [prompt + tokens for prompt, tokens in zip(ids, expected, strict=True)]
+    watched, rounds = Learning("fixed"), list[RequestRound]()
+    with patch.dict(POLICIES, {"fixed": Known}):
+        core = watched.core(model.core, EngineConfig(max_num_batched_tokens=24))
+        assert answer(core, ids, sampling, ["fixed"], concurrency=3, rounds=rounds) == expected
+    assert all(sum(1 + output.draft_rows for output in out.outputs) <= 24 for out in watched.ran)
+    assert any(output.siblings for out in watched.ran for output in out.outputs)
+    assert sum(r.accepted for r in rounds) > 10
+    assert {(r.source, r.plan, r.draft_passes) for r in rounds} == {("model", None, 0)}
+
+
+def test_a_given_tree_is_cut_before_a_token_that_is_too_deep() -> None:
+    assert depths(PARENTS) == [1, 2, 3, 4, 5, 3, 3, 4, 5, 4]
+    plan = Plan((1, 1, 1), len(PARENTS), tokens=tuple(range(10)), parents=PARENTS)
+    assert plan.most_rows == 10
+    assert plan.within(5) == plan
+    assert plan.within(4).tokens == (0, 1, 2, 3)
+    assert plan.capped(6) == replace(plan, gamma=6, tokens=tuple(range(6)), parents=PARENTS[:6])
+    assert plan.within(0).gamma == plan.capped(-1).most_rows == 0
+    assert replace(plan, parents=()).within(3).tokens == (0, 1, 2)

@@ -92,7 +92,7 @@ class TimedRunner(Delegate):
         noise = self._random.gauss(1.0, _NOISE) if all(work.draws_token for work in plan.work) else 1.0
         verify = self._truth.verify_pass(rows, contexts) * noise
         draft = 0.0
-        drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.copied]
+        drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.given]
         for live, passes in lock_step(drafting):
             assert live[0].plan is not None
             draft += passes * self._truth.draft_pass(live[0].plan.variants, [w.start for w in live])

@@ -20,7 +20,7 @@ from engine.step import Plan
 _BETA_1 = 0.5  # share of the old acceptance rate in the new one
 _BETA_2 = 0.9  # share of the old threshold in the new one
 _EPSILON = 0.01  # step of the threshold
-_MAX_ADAPTIVE = 12  # tokens of a draft
+MAX_ADAPTIVE = 12  # tokens of a draft
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class EarlyExit(DraftPolicy[DraftLength]):
         if self._config.length == "finite-state":
             return DraftLength(self._config.gamma, 0.0)
         adaptive = self._config.length == "adaptive"
-        return DraftLength(_MAX_ADAPTIVE if adaptive else self._config.gamma, self._threshold)
+        return DraftLength(MAX_ADAPTIVE if adaptive else self._config.gamma, self._threshold)
 
     def propose(self, batch: BatchView[DraftLength]) -> Sequence[Plan]:
         return [Plan(self._variants, view.state.gamma, view.state.threshold) for view in batch.views]
@@ -83,7 +83,7 @@ def steer_threshold(state: DraftLength, outcome: Outcome, target: float) -> None
     step = 0.0
     if state.acceptance < target:
         step = _EPSILON
-    elif outcome.drafted < _MAX_ADAPTIVE:
+    elif outcome.drafted < MAX_ADAPTIVE:
         step = -_EPSILON
     threshold = _BETA_2 * state.threshold + (1 - _BETA_2) * (state.threshold + step)
     state.threshold = min(max(threshold, _EPSILON), 1 - _EPSILON)

@@ -1,0 +1,53 @@
+"""Parallel Jacobi decoding (Santilli et al., 2023): the model iterates on a block of guesses until all are its own.
+
+Greedy decoding of a block y₁ … y_b solves y_i = argmax p(y | y₁ … y_{i−1}, x). Jacobi's iteration solves all equations
+at once, from the guesses of the round before (PGJ: blocks one after the other, as in the method of Gauss and Seidel):
+
+    y_i^(k+1) = argmax p(y | y₁^(k) … y_{i−1}^(k), x)        for every token of the block that is not final
+
+One pass computes a round. Its draws are final up to the first that differs from its guess, and that one too. The others
+are the next guesses. When a block is solved, the next begins. Sampled requests draw with the noise of each position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.step import Plan
+
+
+@dataclass(slots=True)
+class Block:
+    """What the policy keeps of one request."""
+
+    guesses: tuple[int, ...] = ()  # of the tokens of the block that are not final
+
+
+class Jacobi(DraftPolicy[Block]):
+    """Verify the model's own draws of the round before, block by block."""
+
+    name = "jacobi"
+
+    def __init__(self, context: PolicyContext) -> None:
+        self._block, self._whole = context.config.jacobi.block, context.spec.whole
+
+    def new_state(self) -> Block:
+        return Block()
+
+    def propose(self, batch: BatchView[Block]) -> Sequence[Plan]:
+        return [self._plan(view) for view in batch.views]
+
+    def _plan(self, view: RequestView[Block]) -> Plan:
+        """Plan a round. The guess of a block's last token has nothing to lead to, and is left out."""
+        state = view.state
+        if not state.guesses:
+            state.guesses = (view.tokens[-1],) * self._block
+        tokens = state.guesses[:-1]
+        return Plan(self._whole, len(tokens), tokens=tokens, draws=True)
+
+    def observe(self, views: Sequence[RequestView[Block]], round: RoundOutcome) -> None:
+        for view, outcome in zip(views, round.outcomes, strict=True):
+            drawn = (*outcome.draws, *view.state.guesses[len(outcome.draws) :])
+            view.state.guesses = drawn[outcome.emitted :]
