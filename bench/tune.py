@@ -16,7 +16,7 @@ from bench.files import write
 from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
 from bench.results import summarise, table
 from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
-from bench.tuning import layer_sets
+from bench.tuning import early_exit, layer_sets
 from engine.config.engine import EngineConfig
 from engine.config.policies import TUNED_POLICIES
 from engine.draft.knapspec import KnapSpec
@@ -36,13 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `tune`."""
     add_prompt_arguments(
         parser, "tuning.jsonl", "; policy knapspec: half of them are for tuning, half for comparing the result",
-        f"; policies {' and '.join(TUNED_POLICIES)}: {layer_sets.MAX_TOKENS}",
+        f"; other policies: {layer_sets.MAX_TOKENS}",
     )  # fmt: skip
     parser.set_defaults(max_tokens=None)
     parser.add_argument("--temperature", type=float, default=0.0, help="sampling temperature; 0: greedy (default: 0)")
     parser.add_argument(
-        "--policy", choices=("knapspec", *TUNED_POLICIES), default="knapspec",
-        help="policy to tune: initial plans of knapspec, or the layer sets that another one needs (default: knapspec)",
+        "--policy", choices=("knapspec", *TUNED_POLICIES, "layerskip"), default="knapspec",
+        help="policy to tune: initial plans of knapspec, the layer sets that another one needs, or the exit and length "
+        "of layerskip (default: knapspec)",
     )  # fmt: skip
     parser.add_argument(
         "--iterations", type=positive, default=50,
@@ -50,12 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--samples", type=positive, default=8,
-        help="policies self-sd and knn-ssd: prompts to measure a candidate on, at most (default: 8, as in the papers)",
+        help="all policies but knapspec: prompts to measure a candidate on, at most (default: 8, as in the papers)",
     )  # fmt: skip
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Tune a policy, and save the result; print a table, and JSON as the last line. Raises ConfigError."""
+    """Tune a policy, and save what needs a file; print a table, and JSON as the last line. Raises ConfigError."""
+    if args.policy == "layerskip":
+        return early_exit.run(args, config)
     return _run(args, config) if args.policy == "knapspec" else layer_sets.run(args, config)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from bench import tune
 from bench.prompts import Text, encode
+from bench.tuning import early_exit
 from bench.tuning.anchors import choose_anchors, last_hidden_vectors, least_similarity, representatives
 from bench.tuning.layer_sets import search
 from bench.tuning.search import LayerSearch
@@ -332,6 +333,22 @@ def test_tuning_writes_a_file_that_loads_and_serves(
     assert answer(core, ids, SHORT, [policy], rounds=rounds) == answer(core, ids, SHORT, ["none"])
     assert {r.plan for r in rounds if r.drafted} <= set(found.sets.values())
     assert policy == "knn-ssd" or any(r.drafted for r in rounds)
+
+
+@pytest.mark.slow
+def test_exits_and_lengths_are_measured_and_the_fastest_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(early_exit, "LENGTHS", (1, 4))
+    tuned("layerskip", tmp_path, iterations=1)
+    *_, line, last = capsys.readouterr().out.splitlines()
+    found = json.loads(last)
+    layers = load(model=PREPARED).spec.layers
+    points = [(each["exit"], each["gamma"]) for each in found["measured"]]
+    assert points == [(max(1, round(share * layers)), gamma) for share in early_exit.EXITS for gamma in (1, 4)]
+    best = max(found["measured"], key=lambda each: each["decode_speedup"])
+    assert (found["exit"], found["gamma"]) == (best["exit"], best["gamma"])
+    assert line.endswith(f"--layerskip-exit {best['exit']} --layerskip-gamma {best['gamma']}")
 
 
 @pytest.mark.slow
