@@ -3,22 +3,23 @@
 import argparse
 import json
 import statistics
+from pathlib import Path
 
-from bench.files import write
 from bench.prompts import positive
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants
 from engine.config.engine import EngineConfig
+from engine.errors import ConfigError
 from engine.logs import progress_bar
 from engine.runtime.build import LoadedModel
 from engine.runtime.measure import Design, Measurement, thorough_grid
 from profiles import store
 from profiles.fit import price
-from profiles.schema import LatencyProfile, ProfileKey
+from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 
 _MAX_ERROR = 0.1  # median relative error of a usable profile
 # Prevents a quick measurement while the model loads.
 _PLACEHOLDER = LatencyProfile(
-    ProfileKey("", 0, "", "", ""), (1,), (1,), 1.0, ((1.0,),), ((1.0,),), ((1.0,),), ((0.0,),), 1.0, 0.0, 0.0
+    ProfileKey("", 0, "", "", "", 0), (1,), (1,), 1.0, ((1.0,),), ((1.0,),), ((1.0,),), ((0.0,),), 1.0, 0.0, 0.0
 )
 
 
@@ -33,8 +34,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     grid, progress = thorough_grid(model.attention.cache.length), progress_bar("measuring passes")
     measured = measurement.thorough(model.key, grid, repetitions=args.repetitions, progress=progress)
     profile, spec = measured.profile, model.spec
-    path = (config.profile_dir or store.default_directory()) / f"{profile.key.slug}.json"
-    write(path, profile.to_json())
+    path = _save(profile, config)
     errors = [abs(_predict(profile, spec, design) / seconds - 1) for design, seconds in measured.unseen]
     print(f"{model.key.machine}, {model.key.dtype}, {model.key.backend}; {spec.shape_key}")
     print(_table(profile, spec))
@@ -58,6 +58,13 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     }
     print(json.dumps(result))
     return 0
+
+
+def _save(profile: LatencyProfile, config: EngineConfig) -> Path:
+    try:
+        return store.save(profile, config.profile_dir or store.default_directory())
+    except (OSError, ProfileError) as error:
+        raise ConfigError(f"cannot save the profile: {error}") from None
 
 
 def _predict(profile: LatencyProfile, spec: ModelSpec, design: Design) -> float:

@@ -8,11 +8,10 @@ bits.
 
 from __future__ import annotations
 
-import json
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 VERSION = 5  # of the cost model; part of the key
@@ -20,18 +19,19 @@ _TABLES = ("projection_at", "mlp_at", "head_at")
 
 
 class ProfileError(Exception):
-    """A profile file is damaged or has another version."""
+    """A profile file is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileKey:
-    """The machine, shape, dtype and backends that a profile is valid for."""
+    """The machine, shape, dtype, backends and copy of the weights that a profile is valid for."""
 
     hardware: str
     threads: int  # compute threads; 1 on a GPU
     shape: str
     dtype: str
     backend: str  # linear and attention backends
+    draft_bits: int  # of the copy of the weights for drafts; 0: there is none
     version: int = VERSION
 
     @property
@@ -41,9 +41,14 @@ class ProfileKey:
 
     @property
     def slug(self) -> str:
-        """The file name without its suffix."""
-        text = f"{self.hardware}-{self.threads}t-{self.shape}-{self.dtype}-{self.backend}-v{self.version}".lower()
-        return "".join(c if c.isalnum() or c in "-." else "-" for c in text)
+        """The key as part of a file name."""
+        dtype = f"{self.dtype}-int{self.draft_bits}" if self.draft_bits else self.dtype
+        return slug(f"{self.hardware}-{self.threads}t-{self.shape}-{dtype}-{self.backend}-v{self.version}")
+
+
+def slug(text: str) -> str:
+    """Return `text` in characters that every file name may have."""
+    return "".join(c if c.isalnum() or c in "-." else "-" for c in text.lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +106,16 @@ class LatencyProfile:
         share = (rows - knots[i - 1]) / (knots[i] - knots[i - 1])
         return max(values[i - 1] + share * (values[i] - values[i - 1]), 0.0)
 
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1)
-
     @classmethod
-    def from_json(cls, text: str) -> LatencyProfile:
-        """Parse a profile. Raises ProfileError unless it is complete and valid."""
+    def from_dict(cls, raw: object) -> LatencyProfile:
+        """Make a profile from what `asdict` returns, through JSON or not. Raises ProfileError unless it is valid."""
         try:
-            raw: dict[str, Any] = json.loads(text)
-            key = ProfileKey(**raw.pop("key"))
-            lists: dict[str, Any] = {name: tuple(raw.pop(name)) for name in ("rows", "contexts")}
-            lists |= {name: tuple(tuple(values) for values in raw.pop(name)) for name in (*_TABLES, "scan_at")}
-            profile = cls(key=key, **lists, **raw)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            values: dict[str, Any] = dict(raw)  # type: ignore[call-overload]
+            key = ProfileKey(**values.pop("key"))
+            lists: dict[str, Any] = {name: tuple(values.pop(name)) for name in ("rows", "contexts")}
+            lists |= {name: tuple(tuple(costs) for costs in values.pop(name)) for name in (*_TABLES, "scan_at")}
+            profile = cls(key=key, **lists, **values)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise ProfileError(f"not a latency profile: {error}") from None
         profile._validate()
         return profile
@@ -122,8 +124,8 @@ class LatencyProfile:
         key = self.key
         if not all(isinstance(x, str) for x in (key.hardware, key.shape, key.dtype, key.backend)):
             raise ProfileError("hardware, shape, dtype and backend must be text")
-        if not all(_is_int(x) for x in (key.threads, key.version, *self.rows, *self.contexts)):
-            raise ProfileError("threads, version, row counts and context lengths must be integers")
+        if not all(_is_int(x) for x in (key.threads, key.draft_bits, key.version, *self.rows, *self.contexts)):
+            raise ProfileError("threads, draft bits, version, row counts and context lengths must be integers")
         for counts in (self.rows, self.contexts):
             if not counts or counts[0] < 1 or list(counts) != sorted(set(counts)):
                 raise ProfileError("'rows' and 'contexts' must be positive and ascending")

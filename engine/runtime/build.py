@@ -89,8 +89,9 @@ class LoadedModel:
             hardware=hardware(device),
             threads=threads,
             shape=self.spec.shape_key,
-            dtype=f"{self.dtype}-int{self.draft_bits}" if self.draft_bits else self.dtype,
+            dtype=self.dtype,
             backend=backend.name,
+            draft_bits=self.draft_bits,
         )
         if profile is None:
             measurement = Measurement(self.decoder, self.attention, self.clock)

@@ -254,17 +254,18 @@ def find_or_measure(config: EngineConfig, key: ProfileKey, measurement: Measurem
     """Return the profile for `key` and its file, or "measured, not saved".
 
     `--profile` comes first, then a stored profile for `key`, then a measurement of a few seconds, which is stored.
-    Raises ProfileMismatchError if `--profile` is for another key, or if a file is not a valid profile.
+    Raises ProfileMismatchError if the file of `--profile` lacks the key, or if a file is damaged.
     """
     try:
         if config.profile is not None:
-            profile = store.load(config.profile)
-            if profile.key != key:
+            profiles = {profile.key: profile for profile in store.load(config.profile)}
+            if key not in profiles:
+                known = ", ".join(each.slug for each in profiles) or "nothing"
                 raise ProfileMismatchError(
-                    f"profile {config.profile} is for {profile.key.slug}, this machine and model are {key.slug}"
+                    f"{config.profile} has profiles for {known}; this machine and model are {key.slug}"
                 )
             log.info("latency profile loaded, as named: %s", config.profile)
-            return profile, str(config.profile)
+            return profiles[key], str(config.profile)
         found = store.find(key, config.profile_dir)
         if found is not None:
             log.info("latency profile loaded: %s", found[1])
@@ -279,6 +280,6 @@ def find_or_measure(config: EngineConfig, key: ProfileKey, measurement: Measurem
         path = store.save(profile, config.profile_dir or store.default_directory())
         log.info("latency profile measured and saved: %s", path)
         return profile, str(path)
-    except OSError as error:
+    except (OSError, ProfileError) as error:
         log.warning("cannot save the latency profile: %s", error)
         return profile, "measured, not saved"
