@@ -97,14 +97,7 @@ class LatencyProfile:
         return max(before + (n - low) / (knots[i] - low) * (self._at(self.scan_at[i], rows) - before), 0.0)
 
     def _at(self, values: Sequence[float], rows: float) -> float:
-        if rows <= 0:
-            return 0.0
-        knots = self.rows
-        if len(knots) == 1:
-            return values[0]
-        i = min(max(bisect_left(knots, rows), 1), len(knots) - 1)
-        share = (rows - knots[i - 1]) / (knots[i] - knots[i - 1])
-        return max(values[i - 1] + share * (values[i] - values[i - 1]), 0.0)
+        return interpolate(self.rows, values, rows)
 
     @classmethod
     def from_dict(cls, raw: object) -> LatencyProfile:
@@ -141,6 +134,17 @@ class LatencyProfile:
             raise ProfileError("'drafting' must be above 0 and below 100")
         if not all(_is_number(x) and x >= 0 for x in (self.residual, self.worst)):
             raise ProfileError("'residual' and 'worst' must not be negative")
+
+
+def interpolate(knots: Sequence[int], values: Sequence[float], rows: float) -> float:
+    """Return the cost at `rows` from those at row counts, as `LatencyProfile` describes; never negative."""
+    if rows <= 0:
+        return 0.0
+    if len(knots) == 1:
+        return values[0]
+    i = min(max(bisect_left(knots, rows), 1), len(knots) - 1)
+    share = (rows - knots[i - 1]) / (knots[i] - knots[i - 1])
+    return max(values[i - 1] + share * (values[i] - values[i - 1]), 0.0)
 
 
 def _is_int(value: object) -> bool:

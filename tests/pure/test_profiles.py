@@ -137,6 +137,14 @@ def test_a_copy_in_fewer_bits_has_prices_of_its_own() -> None:
     assert again(found) == found
 
 
+def test_prices_of_a_copy_continue_beyond_the_rows_at_which_it_was_timed() -> None:
+    own = [replace(o, attention=(*o.attention, 0), mlp=(*o.mlp, 0), head=(*o.head, 0)) for o in observe(PROFILE)]
+    low = [replace(o, attention=(0, *o.attention), mlp=(0, *o.mlp), head=(0, *o.head)) for o in observe(PROFILE)]
+    found = fit(KEY, own + [o for o in low if o.rows < 4])
+    assert found.mlp_at[1] == pytest.approx((2e-4, 3e-4, 5e-4))
+    assert found.mlp_at[0] == pytest.approx(PROFILE.mlp_at[0])
+
+
 def test_the_fit_recovers_scans_that_cost_nothing() -> None:
     made = replace(PROFILE, scan_at=((0.0,) * 3, (0.0,) * 3))
     found = fit(KEY, [o for o in observe(made) if o.seconds > 0])
