@@ -15,6 +15,7 @@ from engine.clock import Clock
 from engine.config.engine import EngineConfig
 from engine.errors import ProfileMismatchError
 from engine.kv.blocks import CacheChanges, Freed
+from engine.kv.cache import bytes_per_token
 from engine.logs import progress_bar
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
@@ -29,10 +30,12 @@ log = logging.getLogger("knapserve.engine")
 _HIGH_RESIDUAL = 0.15  # relative error of a fit that deserves a warning
 _SHORT_CONTEXT = 64  # tokens of context at which the costs of sublayers are separated
 _BUDGET = 4.0  # seconds of the measurement at a start
+# Bytes of K/V of the longest context that a start measures, by device: it writes them once, and each pass reads them.
+_LONGEST = {"cpu": 512 << 20, "cuda": 16 << 30}
 _MIN_REPETITIONS, _MAX_REPETITIONS = 3, 40  # of each pass, at a start
 _PATIENCE = 20.0  # seconds after which one repetition is enough: the machine is slow or busy
 _MAX_DRAFT_ROWS = 16  # wider passes of the copy in fewer bits are not measured
-_DRAFT_REPETITIONS = 12  # of each draft
+_DRAFTS = 12  # timed
 _DRAFT_LENGTH = 5  # tokens
 _CUDA_WARM_UPS = 3  # the first two passes of a shape compile kernels, the third records a CUDA graph
 _CPU_WARM_UPS, _CPU_WARM_DESIGNS = 5, 4
@@ -64,27 +67,38 @@ class Design:
 class Grid:
     """Row counts and context lengths to measure.
 
-    `wide` row counts, as of prompts, are measured at the first two contexts only.
+    `wide` row counts, as of prompts, are measured at the first two contexts only. A `brief` grid has no passes
+    with MLPs beyond the first context: attention alone costs less time, and tells more of scans.
     """
 
     rows: tuple[int, ...]
     contexts: tuple[int, ...]
     wide: tuple[int, ...] = ()
+    brief: bool = False
 
     def within(self, length: int) -> Grid:
         """Return the part of the grid that fits into `length` tokens, with at least two contexts."""
-        rows, wide = (tuple(r for r in counts if r < length) for counts in (self.rows, self.wide))
-        longest = length - max(r for r in self.rows if r < length)  # leaves room for the rows
-        contexts = tuple(n for n in self.contexts if n <= longest)
+        rows, wide = (tuple(r for r in counts if 2 * r <= length) for counts in (self.rows, self.wide))
+        contexts = tuple(n for n in self.contexts if n + max(rows) <= length)
         if len(contexts) < 2:
-            contexts = tuple(sorted({min(self.contexts[0], longest // 2), *contexts, longest} - {0}))
-        return Grid(rows, contexts, tuple(r for r in wide if contexts[:2][-1] + r <= length))
+            longest = length - max(rows + wide)
+            contexts = tuple(sorted({min(self.contexts[0], longest // 2), longest} - {0}))
+        return replace(
+            self, rows=rows, contexts=contexts, wide=tuple(r for r in wide if contexts[:2][-1] + r <= length)
+        )
 
 
-QUICK = Grid((1, 2, 4, 8, 16, 32), (_SHORT_CONTEXT, 1536))
+QUICK = Grid((1, 2, 4, 8), (_SHORT_CONTEXT, 1536), (16, 32), brief=True)
 THOROUGH = Grid(
     (1, 2, 3, 4, 6, 8, 12, 16), (_SHORT_CONTEXT, 512, 2048, 8192, 16384, 32768, 65536, 131072), (32, 64, 128, 256, 512)
 )
+
+
+def quick_grid(length: int, most: int) -> Grid:
+    """Return the quick grid for contexts of up to `length` tokens, with the longest, or one of `most` tokens."""
+    longest = min(length - max(QUICK.rows), most)
+    contexts = (*QUICK.contexts, longest) if longest > 2 * QUICK.contexts[-1] else QUICK.contexts
+    return replace(QUICK, contexts=contexts).within(length)
 
 
 def thorough_grid(length: int) -> Grid:
@@ -119,8 +133,8 @@ class Measurement:
         self, key: ProfileKey, *, budget: float = _BUDGET, progress: Callable[[float], None] = lambda share: None
     ) -> LatencyProfile:
         """Measure the quick grid for about `budget` seconds, and fit. `progress` gets the share done."""
-        grid = QUICK.within(self._attention.cache.length)
-        designs = list(self._designs(grid))
+        most = _LONGEST[self._decoder.device.type] // bytes_per_token(self._decoder.spec, self._decoder.dtype)
+        designs = list(self._designs(quick_grid(self._attention.cache.length, most)))
         started = self._clock.now()
 
         def share_done(repetition: int) -> float:
@@ -161,8 +175,8 @@ class Measurement:
         self._seconds_per_draft_pass(spec.whole, context)
         low = [(LOW_BIT,) * len(spec.whole)] if LOW_BIT in variants else []
         exits = [exit_plan(spec, depth) for depth in {spec.layers // 3, spec.layers // 2} if depth]
-        ratios = []
-        for _ in range(_DRAFT_REPETITIONS):
+        ratios: list[float] = []
+        while len(ratios) < _DRAFTS:
             for plan in low or (*exits, self._half(), self._half()):
                 self._time(Design(1, 0, spec.whole))
                 predicted = price(profile, Design(1, _SHORT_CONTEXT, plan).observe(spec, variants, 0.0))
@@ -221,7 +235,8 @@ class Measurement:
             yield Design(rows, short, self._half())
             yield Design(rows, short, none, head=False)
             for context in longer[:1] if rows in grid.wide else longer:
-                yield Design(rows, context, self._decoder.spec.whole)
+                if not grid.brief:
+                    yield Design(rows, context, self._decoder.spec.whole)
                 yield Design(rows, context, (TARGET, SKIP) * layers + (TARGET,))
 
     def _unseen(self, grid: Grid) -> Iterator[Design]:

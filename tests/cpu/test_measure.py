@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
-from engine.runtime.measure import QUICK, THOROUGH, Grid, Measurement
+from engine.architecture.spec import Variants
+from engine.checkpoints.shapes import SHAPES, shape
+from engine.kv.blocks import CacheChanges
+from engine.kv.cache import bytes_per_token
+from engine.model.attention import Segment
+from engine.model.passes import Drafted, DraftRequest, Draws
+from engine.runtime.measure import QUICK, THOROUGH, Design, Grid, Measurement
+from profiles import store
+from profiles.fit import Observation, price
+from profiles.schema import LatencyProfile
 from tests.support.cores import TickingClock, load
 
 
@@ -29,3 +42,78 @@ def test_a_slow_machine_is_measured_less_often(tiny: Path, seconds: float, repet
     Measurement(model.decoder, model.attention, TickingClock(seconds)).run(model.key, progress=shares.append)
     assert shares[-1] == 1.0
     assert len(shares) - 1 == repetitions
+
+
+class ProfiledModel:
+    """A decoder and its attention whose passes take the time that a profile says, by its own clock."""
+
+    drafts_in_one_call = True
+    dtype, device = torch.bfloat16, torch.device("cpu")
+
+    def __init__(self, profile: LatencyProfile) -> None:
+        self._profile, self.time, self.cache = profile, 0.0, self
+        self.spec = next(spec for spec in map(shape, SHAPES) if spec.shape_key == profile.key.shape)
+        self.length, self.variants = profile.contexts[-1] + 16, tuple(range(1, profile.variants + 1))
+
+    def now(self) -> float:
+        return self.time
+
+    def price(self, o: Observation) -> float:
+        return price(self._profile, o)
+
+    def _take(self, design: Design) -> None:
+        self.time += self.price(design.observe(self.spec, self.variants, 0.0))
+
+    def verify(self, _: Any, segments: list[Segment], tokens: list[int], draws: Draws, *, variants: Variants) -> None:
+        self._take(Design(segments[0].rows, segments[0].start, variants, bool(draws.rows)))
+
+    def draft(self, _: Any, requests: list[DraftRequest]) -> Drafted:
+        for _token in range(requests[0].gamma):
+            self._take(Design(1, requests[0].start, requests[0].variants))
+        return Drafted([], [], requests[0].gamma)
+
+    def fill(self, slab: int, tokens: int) -> None:
+        self.time += tokens * bytes_per_token(self.spec, self.dtype) / 1e9  # a GB/s
+
+    def apply(self, changes: CacheChanges) -> None:
+        """Free nothing."""
+
+    def measurement(self) -> Measurement:
+        model: Any = self
+        return Measurement(model, model, self)
+
+
+SHIPPED = [profile for path in sorted(store.SHIPPED.glob("*.json")) for profile in store.load(path)]
+MACHINES = ("AMD EPYC 25 17 2 cores", "AMD EPYC 26 2 2 cores")  # Zen 4 and Zen 5
+CPUS = [
+    profile
+    for profile in SHIPPED
+    if profile.key.hardware in MACHINES and profile.key.shape == shape("qwen2.5-0.5b").shape_key
+]
+each_cpu = pytest.mark.parametrize("truth", CPUS, ids=lambda profile: profile.key.hardware)
+
+
+def slower(profile: LatencyProfile, factor: float, *, copy: bool) -> LatencyProfile:
+    """The profile of a machine that takes `factor` times as long; a copy costs 0.4 of the model's own weights."""
+    tables = {}
+    for name in ("projection_at", "mlp_at", "head_at"):
+        own = factor * np.array(getattr(profile, name)[0])
+        tables[name] = [own.tolist(), (0.4 * own).tolist()][: 1 + copy]
+    scans = (factor * np.array(profile.scan_at)).tolist()
+    return replace(profile, fixed=factor * profile.fixed, scan_at=scans, **tables)
+
+
+@each_cpu
+@pytest.mark.parametrize("copy", [False, True])
+def test_a_start_measures_scans_of_long_contexts(truth: LatencyProfile, copy: bool) -> None:
+    """On a machine that is as a thorough profile says, for a model of 0.5B parameters and 32,768 tokens.
+
+    With K/V written at a GB/s, the measurement leaves some of the ten seconds of a start to loading.
+    """
+    model = ProfiledModel(slower(truth, 1.0, copy=copy))
+    found = model.measurement().run(truth.key)
+    assert found.contexts[-1] > 32_000
+    for rows in (1, 2, 4, 8):
+        for context in (8192, 16384, 32768):
+            assert found.scan(context, rows) == pytest.approx(truth.scan(context, rows), rel=0.2)
+    assert model.time < 8
