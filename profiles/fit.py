@@ -1,7 +1,7 @@
 """Fit a latency profile to timed passes: least squares on relative errors with non-negative coefficients."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,6 +72,28 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
         drafting=1.0,
         residual=float(np.median(errors)),
         worst=float(errors.max()),
+    )
+
+
+def add_copy(profile: LatencyProfile, quick: LatencyProfile, factor: float) -> LatencyProfile:
+    """Add the costs of a copy in fewer bits, from a quick profile, to one without them, under the key of the former.
+
+    `factor`: how many times longer passes take by the quick profile, if it was measured on a slower or busier machine.
+    """
+
+    def costs(name: str) -> tuple[tuple[float, ...], ...]:
+        (own,), (_, copy) = getattr(profile, name), getattr(quick, name)
+        return own, tuple(interpolate(quick.rows, copy, rows) / factor for rows in profile.rows)
+
+    return replace(
+        profile,
+        key=quick.key,
+        projection_at=costs("projection_at"),
+        mlp_at=costs("mlp_at"),
+        head_at=costs("head_at"),
+        drafting=quick.drafting,
+        residual=max(profile.residual, quick.residual),
+        worst=max(profile.worst, quick.worst),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 VERSION = 5  # of the cost model; part of the key
@@ -98,6 +98,11 @@ class LatencyProfile:
 
     def _at(self, values: Sequence[float], rows: float) -> float:
         return interpolate(self.rows, values, rows)
+
+    def without_copy(self) -> LatencyProfile:
+        """Return the profile of a start without a copy of the weights: the same but for the costs of the copy."""
+        tables = {name: getattr(self, name)[:1] for name in _TABLES}
+        return replace(self, key=replace(self.key, draft_bits=0), **tables)
 
     @classmethod
     def from_dict(cls, raw: object) -> LatencyProfile:

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -23,9 +23,9 @@ def default_directory() -> Path:
     return Path(base).expanduser() / "knapserve" / "profiles"
 
 
-def path_of(key: ProfileKey, directory: Path) -> Path:
-    """Return the file for all profiles of a key's hardware."""
-    return directory / f"{slug(key.hardware)}.json"
+def path_of(hardware: str, directory: Path) -> Path:
+    """Return the file for all profiles of a kind of hardware."""
+    return directory / f"{slug(hardware)}.json"
 
 
 def load(path: Path) -> list[LatencyProfile]:
@@ -34,22 +34,23 @@ def load(path: Path) -> list[LatencyProfile]:
 
 
 def find(key: ProfileKey, directory: Path | None, shipped: Path = SHIPPED) -> tuple[LatencyProfile, Path] | None:
-    """Find the profile of a key: in `directory` only, or, if None, in the user's directory and then in `shipped`.
+    """Find the profile of a key, else one whose key differs in the copy of the weights only.
 
-    Raises ProfileError if a file of this hardware is damaged.
+    Search `directory` only, or, if None, the user's directory and then `shipped`. Raises ProfileError if a file of this
+    hardware is damaged.
     """
+    found = []
     for folder in (default_directory(), shipped) if directory is None else (directory,):
-        path = path_of(key, folder)
+        path = path_of(key.hardware, folder)
         try:
             exists = path.exists()
         except OSError as error:  # the home of another user
             if directory is not None:
                 raise ProfileError(f"cannot read profiles {path}: {error.strerror or error}") from None
             continue
-        for profile in load(path) if exists else ():
-            if profile.key == key:
-                return profile, path
-    return None
+        found += [(profile, path) for profile in (load(path) if exists else ())]
+    suiting = [(profile, path) for profile, path in found if replace(profile.key, draft_bits=key.draft_bits) == key]
+    return min(suiting, key=lambda pair: pair[0].key != key, default=None)
 
 
 def save(profile: LatencyProfile, directory: Path) -> Path:
@@ -58,7 +59,7 @@ def save(profile: LatencyProfile, directory: Path) -> Path:
     The file changes at once, and other processes may save at the same time. Raises OSError, and ProfileError if the
     file is damaged; it then stays as it is.
     """
-    path = path_of(profile.key, directory)
+    path = path_of(profile.key.hardware, directory)
     directory.mkdir(parents=True, exist_ok=True)
     with _locked(directory):
         raw = _read(path)[0] if path.exists() else {"profiles": []}

@@ -22,14 +22,14 @@ from engine.model.decoder import Decoder
 from engine.model.passes import DraftRequest, Draws
 from engine.types import SamplingParams
 from profiles import store
-from profiles.fit import Observation, fit, price
+from profiles.fit import Observation, add_copy, fit, price
 from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 
 log = logging.getLogger("knapserve.engine")
 
 _HIGH_RESIDUAL = 0.15  # relative error of a fit that deserves a warning
 _SHORT_CONTEXT = 64  # tokens of context at which the costs of sublayers are separated
-_BUDGET = 4.0  # seconds of the measurement at a start
+_BUDGET, _COPY_BUDGET = 4.0, 2.0  # seconds of the measurement at a start, of everything or for a copy's costs
 # Bytes of K/V of the longest context that a start measures, by device: it writes them once, and each pass reads them.
 _LONGEST = {"cpu": 512 << 20, "cuda": 16 << 30}
 _MIN_REPETITIONS, _MAX_REPETITIONS = 3, 40  # of each pass, at a start
@@ -89,6 +89,7 @@ class Grid:
 
 
 QUICK = Grid((1, 2, 4, 8), (_SHORT_CONTEXT, 1536), (16, 32), brief=True)
+COPY = Grid((1, 4, 16), (_SHORT_CONTEXT, 1536), brief=True)  # for a copy's costs
 THOROUGH = Grid(
     (1, 2, 3, 4, 6, 8, 12, 16), (_SHORT_CONTEXT, 512, 2048, 8192, 16384, 32768, 65536, 131072), (32, 64, 128, 256, 512)
 )
@@ -130,11 +131,17 @@ class Measurement:
         self._chooser = random.Random(0)
 
     def run(
-        self, key: ProfileKey, *, budget: float = _BUDGET, progress: Callable[[float], None] = lambda share: None
+        self,
+        key: ProfileKey,
+        grid: Grid | None = None,
+        *,
+        budget: float = _BUDGET,
+        progress: Callable[[float], None] = lambda share: None,
     ) -> LatencyProfile:
-        """Measure the quick grid for about `budget` seconds, and fit. `progress` gets the share done."""
-        most = _LONGEST[self._decoder.device.type] // bytes_per_token(self._decoder.spec, self._decoder.dtype)
-        designs = list(self._designs(quick_grid(self._attention.cache.length, most)))
+        """Measure `grid`, or the quick grid, for about `budget` seconds, and fit. `progress` gets the share done."""
+        length, spec = self._attention.cache.length, self._decoder.spec
+        most = _LONGEST[self._decoder.device.type] // bytes_per_token(spec, self._decoder.dtype)
+        designs = list(self._designs(grid.within(length) if grid else quick_grid(length, most)))
         started = self._clock.now()
 
         def share_done(repetition: int) -> float:
@@ -144,6 +151,19 @@ class Measurement:
             return max(repetition / _MAX_REPETITIONS, spent / budget)
 
         return self._fit(key, self._medians(designs, share_done, progress))
+
+    def complete(
+        self, key: ProfileKey, profile: LatencyProfile, *, progress: Callable[[float], None] = lambda share: None
+    ) -> tuple[LatencyProfile, float]:
+        """Measure the copy in fewer bits for about two seconds, and add its costs to a profile without them.
+
+        The whole model is measured too: the factor by which it takes longer than by the profile divides the copy's
+        costs, and is returned with the result.
+        """
+        quick, spec = self.run(key, COPY, budget=_COPY_BUDGET, progress=progress), self._decoder.spec
+        passes = [Design(rows, _SHORT_CONTEXT, spec.whole).observe(spec, (TARGET,), 0.0) for rows in quick.rows]
+        factor = statistics.median(price(quick, each) / price(profile, each) for each in passes)
+        return add_copy(profile, quick, factor), factor
 
     def thorough(
         self, key: ProfileKey, grid: Grid, *, repetitions: int, progress: Callable[[float], None] = lambda share: None
@@ -268,8 +288,10 @@ class Measurement:
 def find_or_measure(config: EngineConfig, key: ProfileKey, measurement: Measurement) -> tuple[LatencyProfile, str]:
     """Return the profile for `key` and its file, or "measured, not saved".
 
-    `--profile` comes first, then a stored profile for `key`, then a measurement of a few seconds, which is stored.
-    Raises ProfileMismatchError if the file of `--profile` lacks the key, or if a file is damaged.
+    `--profile` comes first, then a stored profile for `key`. A stored profile with another copy of the weights, or
+    none, gives the costs of the model's own weights; those of the copy are measured. Without one, everything is. What
+    was measured is stored. Raises ProfileMismatchError if the file of `--profile` lacks the key, or if a file is
+    damaged.
     """
     try:
         if config.profile is not None:
@@ -282,13 +304,23 @@ def find_or_measure(config: EngineConfig, key: ProfileKey, measurement: Measurem
             log.info("latency profile loaded, as named: %s", config.profile)
             return profiles[key], str(config.profile)
         found = store.find(key, config.profile_dir)
-        if found is not None:
-            log.info("latency profile loaded: %s", found[1])
-            return found[0], str(found[1])
     except ProfileError as error:
         raise ProfileMismatchError(str(error)) from None
-    log.info("no latency profile of this machine and model: measuring for some seconds")
-    profile = measurement.run(key, progress=progress_bar("measuring this machine"))
+    progress = progress_bar("measuring this machine")
+    if found is None:
+        log.info("no latency profile of this machine and model: measuring for some seconds")
+        profile = measurement.run(key, progress=progress)
+    else:
+        profile, path = found
+        if profile.key == key:
+            log.info("latency profile loaded: %s", path)
+            return profile, str(path)
+        log.info("latency profile loaded: %s, entry %s, for the model's own weights", path, profile.key.slug)
+        profile = profile.without_copy()
+        if not key.draft_bits:
+            return profile, str(path)
+        profile, factor = measurement.complete(key, profile, progress=progress)
+        log.info("%d-bit copy measured; passes now take %.2f times what that entry says", key.draft_bits, factor)
     if profile.residual > _HIGH_RESIDUAL:
         log.warning("the latency profile fits badly: median error %.0f %%", 100 * profile.residual)
     try:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profiles import store
-from profiles.fit import Observation, fit
+from profiles.fit import Observation, add_copy, fit
 from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 from tests.support.examples import examples
 
@@ -134,6 +134,28 @@ def test_a_copy_in_fewer_bits_has_prices_of_its_own() -> None:
         for variant, made in enumerate((PROFILE, copy)):
             assert getattr(found, name)[variant] == pytest.approx(getattr(made, name)[0], rel=1e-6)
     assert found.mlp(1, 2) == pytest.approx(6e-5, rel=1e-6)
+    assert again(found) == found
+
+
+def test_the_prices_of_a_copy_are_added_to_a_profile_without_it() -> None:
+    """From a measurement at other row counts, on a machine that is now 1.2 times as slow."""
+    base = replace(PROFILE, rows=(1, 3, 8))
+    quick = replace(
+        PROFILE,
+        key=replace(KEY, draft_bits=4),
+        rows=(1, 4),
+        projection_at=((1.0, 1.0), (1.2e-5, 4.8e-5)),
+        mlp_at=((1.0, 1.0), (2.4e-5, 6e-5)),
+        head_at=((1.0, 1.0), (1.2e-4, 1.2e-4)),
+        scan_at=((1e-5, 1e-5), (4e-5, 4e-5)),
+        drafting=1.1,
+    )
+    found = add_copy(base, quick, factor=1.2)
+    assert found.projection_at[1] == pytest.approx((1e-5, 3e-5, 8e-5))
+    assert found.mlp_at[1] == pytest.approx((2e-5, 4e-5, 9e-5))
+    assert found.head_at[1] == pytest.approx((1e-4,) * 3)
+    assert found.without_copy() == replace(base, drafting=1.1)
+    assert found.key == quick.key
     assert again(found) == found
 
 
@@ -305,7 +327,7 @@ def as_read() -> dict[str, Any]:
 
 
 def written(directory: Path, text: str | bytes) -> Path:
-    path = store.path_of(KEY, directory)
+    path = store.path_of(KEY.hardware, directory)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
@@ -449,14 +471,24 @@ def test_hardware_that_differs_in_punctuation_shares_a_file(shipped: Path, tmp_p
     assert store.find(other.key, None, shipped) == (other, own)
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey)])
-def test_a_key_that_differs_anywhere_does_not_match(name: str, shipped: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey) if f.name != "draft_bits"])
+def test_a_key_that_differs_anywhere_but_in_the_copy_does_not_match(name: str, shipped: Path, tmp_path: Path) -> None:
     value = getattr(KEY, name)
     other = replace(KEY, **{name: value + 1 if isinstance(value, int) else f"{value}x"})
     store.save(PROFILE, tmp_path)
     assert other != KEY
     assert store.find(other, tmp_path) is None
     assert store.find(KEY, tmp_path) is not None
+
+
+def test_a_profile_of_another_copy_is_found_where_there_is_none_of_this_one(shipped: Path) -> None:
+    copy = replace(PROFILE, key=replace(KEY, draft_bits=4))
+    own = store.save(PROFILE, store.default_directory())
+    assert store.find(copy.key, None, shipped) == (PROFILE, own)
+    there = store.save(copy, shipped)
+    assert store.find(copy.key, None, shipped) == (copy, there)
+    assert store.find(KEY, None, shipped) == (PROFILE, own)
+    assert store.find(replace(KEY, draft_bits=8), None, shipped) == (PROFILE, own)
 
 
 def test_a_damaged_match_is_an_error_not_a_miss(shipped: Path, tmp_path: Path) -> None:
@@ -518,7 +550,7 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyte
 @given(st.text(max_size=12), st.text(max_size=12))
 def test_a_key_names_a_plain_file(hardware: str, backend: str) -> None:
     key = replace(KEY, hardware=hardware, backend=backend)
-    for name in (key.slug, store.path_of(key, Path()).name):
+    for name in (key.slug, store.path_of(key.hardware, Path()).name):
         assert Path(name).name == name
         assert not {"/", "\\", "\0"} & set(name)
 
