@@ -1,42 +1,110 @@
 """`knapserve profile`: measure passes of this model on this machine; fit, print and save the latency profile."""
 
 import argparse
+import gc
 import json
 import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from bench.files import write
+import torch
+
 from bench.prompts import positive
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants
+from engine.checkpoints.default import NAME as DEFAULT_NAME
+from engine.checkpoints.hub import SYNTHETIC
+from engine.checkpoints.shapes import SHAPES, shape
 from engine.config.engine import EngineConfig
+from engine.errors import ConfigError
 from engine.logs import progress_bar
 from engine.runtime.build import LoadedModel
-from engine.runtime.measure import Design, Measurement, thorough_grid
+from engine.runtime.loading import choices
+from engine.runtime.machine import hardware
+from engine.runtime.measure import THOROUGH, Design, Measurement, thorough_grid
 from profiles import store
 from profiles.fit import price
-from profiles.schema import LatencyProfile, ProfileKey
+from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 
+_DEFAULT_SHAPE = shape("smollm2-135m").shape_key  # of the default model
 _MAX_ERROR = 0.1  # median relative error of a usable profile
 # Prevents a quick measurement while the model loads.
 _PLACEHOLDER = LatencyProfile(
-    ProfileKey("", 0, "", "", ""), (1,), (1,), 1.0, ((1.0,),), ((1.0,),), ((1.0,),), ((0.0,),), 1.0, 0.0, 0.0
+    ProfileKey("", 0, "", "", "", 0), (1,), (1,), 1.0, ((1.0,),), ((1.0,),), ((1.0,),), ((0.0,),), 1.0, 0.0, 0.0
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repetitions", type=positive, default=7, help="measurements of each pass (default: 7)")
+    parser.add_argument(
+        "--all-shapes",
+        action="store_true",
+        help="measure the default model, and random weights in the shapes of the shipped profiles; profiles that this "
+        "command has saved before are kept",
+    )
+    parser.add_argument("--again", action="store_true", help="with --all-shapes: replace those profiles too")
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Measure, fit and save; print a table, and JSON as the last line. Raises ConfigError."""
+    saved = _saved_shapes(config)  # an error in the file comes before minutes of measurement
+    if not args.all_shapes:
+        print(json.dumps(_measure(args.repetitions, config)))
+        return 0
+    if config.model is not None:
+        raise ConfigError("--all-shapes measures models of its own; leave out --model")
+    results, models = [], _models()
+    for i, (kind, model) in enumerate(models.items(), 1):
+        print(f"{i} of {len(models)}: {model or DEFAULT_NAME}", flush=True)
+        if kind in saved and not args.again:
+            print("It has a profile; --again measures another one.")
+            continue
+        try:
+            results.append(_measure(args.repetitions, replace(config, model=model)))
+        except ConfigError as error:  # mostly for lack of memory
+            print(f"Skipped: {error}", flush=True)
+        gc.collect()
+        torch.cuda.empty_cache()
+    print(json.dumps(results))
+    return 0
+
+
+def _models() -> dict[str, str | None]:
+    """Return the models of `--all-shapes` by their shapes. None: the default model."""
+    shipped = {profile.key.shape for path in store.SHIPPED.glob("*.json") for profile in store.load(path)}
+    shapes = {shape(name).shape_key: name for name in SHAPES}
+    others = {kind: SYNTHETIC + name for kind, name in shapes.items() if kind in shipped - {_DEFAULT_SHAPE}}
+    return {_DEFAULT_SHAPE: None, **others}
+
+
+def _saved_shapes(config: EngineConfig) -> set[str]:
+    """Return the shapes with a thorough profile of this hardware, copy included. Raises ConfigError."""
+    name = hardware(choices.choose_device(config.device))
+    path = store.path_of(name, config.profile_dir or store.default_directory())
+    try:
+        profiles = store.load(path) if path.exists() else []
+    except (OSError, ProfileError) as error:
+        raise ConfigError(str(error)) from None
+    return {
+        profile.key.shape
+        for profile in profiles
+        if profile.key.hardware == name
+        and {*THOROUGH.rows} <= {*profile.rows}
+        and (profile.key.draft_bits or config.draft_bits == "none" or profile.key.dtype != "bfloat16")
+    }
+
+
+def _measure(repetitions: int, config: EngineConfig) -> dict[str, Any]:
+    """Measure, fit and save one model's profile, and print a table. Returns a summary. Raises ConfigError."""
     model = LoadedModel(config, profile=_PLACEHOLDER)
     measurement = Measurement(model.decoder, model.attention, model.clock)
     grid, progress = thorough_grid(model.attention.cache.length), progress_bar("measuring passes")
-    measured = measurement.thorough(model.key, grid, repetitions=args.repetitions, progress=progress)
+    measured = measurement.thorough(model.key, grid, repetitions=repetitions, progress=progress)
     profile, spec = measured.profile, model.spec
-    path = (config.profile_dir or store.default_directory()) / f"{profile.key.slug}.json"
-    write(path, profile.to_json())
+    path = _save(profile, config)
     errors = [abs(_predict(profile, spec, design) / seconds - 1) for design, seconds in measured.unseen]
-    print(f"{model.key.machine}, {model.key.dtype}, {model.key.backend}; {spec.shape_key}")
+    copy = f"copy in {model.draft_bits} bits" if model.draft_bits else "no copy"
+    print(f"{model.key.machine}, {model.key.dtype}, {copy}, {model.key.backend}; {spec.shape_key}")
     print(_table(profile, spec))
     print(
         f"fixed cost {1e3 * profile.fixed:.3f} ms per pass; error on {len(measured.passes)} fitted kinds of passes: "
@@ -47,7 +115,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     if poor:
         print("The fit is poor: the machine was busy, or the costs do not add up. Measure again on an idle machine.")
     print(f"saved: {path}")
-    result = {
+    return {
         "profile": str(path),
         "passes": len(measured.passes),
         "median_error": profile.residual,
@@ -56,8 +124,13 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         "worst_error_unseen": max(errors),
         "fits": not poor,
     }
-    print(json.dumps(result))
-    return 0
+
+
+def _save(profile: LatencyProfile, config: EngineConfig) -> Path:
+    try:
+        return store.save(profile, config.profile_dir or store.default_directory())
+    except (OSError, ProfileError) as error:
+        raise ConfigError(f"cannot save the profile: {error}") from None
 
 
 def _predict(profile: LatencyProfile, spec: ModelSpec, design: Design) -> float:

@@ -1,11 +1,11 @@
 """Fit a latency profile to timed passes: least squares on relative errors with non-negative coefficients."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from profiles.schema import LatencyProfile, ProfileKey
+from profiles.schema import LatencyProfile, ProfileKey, interpolate
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Observation:
 def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
     """Fit the profile to the observations. Each of their row counts becomes a knot.
 
+    A variant's costs at row counts at which it was not observed, as of a copy at those of prompts, continue its others.
     So does each context length but the shortest, which only separates scans from projections. Row counts with fewer
     contexts than others, those of prompts, share one scan cost per row and token: over short contexts, scans take a few
     per cent of a pass, too little to fit a cost for each row count.
@@ -47,7 +48,10 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
                 design[i, offsets[r] : offsets[r + 1]] += count * _steps(knots[r], tokens)
     theta = _non_negative(design / seconds[:, None], np.ones(len(observations)))
     errors = np.abs(design @ theta - seconds) / seconds
-    parts = theta[1 : 1 + kinds * width].reshape(3, -1, width).tolist()
+    costs = theta[1 : 1 + kinds * width].reshape(-1, width).tolist()
+    seen = design[:, 1 : 1 + kinds * width].any(axis=0).reshape(-1, width)
+    parts = [_continued(rows, values, observed) for values, observed in zip(costs, seen, strict=True)]
+    variants = kinds // 3
     contexts = tuple(sorted({knot for row_knots in knots for knot in row_knots}))
     scans = [
         [
@@ -61,13 +65,35 @@ def fit(key: ProfileKey, observations: Sequence[Observation]) -> LatencyProfile:
         rows=rows,
         contexts=contexts,
         fixed=float(theta[0]),
-        projection_at=tuple(map(tuple, parts[0])),
-        mlp_at=tuple(map(tuple, parts[1])),
-        head_at=tuple(map(tuple, parts[2])),
+        projection_at=tuple(parts[:variants]),
+        mlp_at=tuple(parts[variants : 2 * variants]),
+        head_at=tuple(parts[2 * variants :]),
         scan_at=tuple(tuple(float(x) for x in values) for values in scans),
         drafting=1.0,
         residual=float(np.median(errors)),
         worst=float(errors.max()),
+    )
+
+
+def add_copy(profile: LatencyProfile, quick: LatencyProfile, factor: float) -> LatencyProfile:
+    """Add the costs of a copy in fewer bits, from a quick profile, to one without them, under the key of the former.
+
+    `factor`: how many times longer passes take by the quick profile, if it was measured on a slower or busier machine.
+    """
+
+    def costs(name: str) -> tuple[tuple[float, ...], ...]:
+        (own,), (_, copy) = getattr(profile, name), getattr(quick, name)
+        return own, tuple(interpolate(quick.rows, copy, rows) / factor for rows in profile.rows)
+
+    return replace(
+        profile,
+        key=quick.key,
+        projection_at=costs("projection_at"),
+        mlp_at=costs("mlp_at"),
+        head_at=costs("head_at"),
+        drafting=quick.drafting,
+        residual=max(profile.residual, quick.residual),
+        worst=max(profile.worst, quick.worst),
     )
 
 
@@ -81,6 +107,14 @@ def price(profile: LatencyProfile, o: Observation) -> float:
         if count
     )
     return profile.fixed + scan + weights
+
+
+def _continued(rows: Sequence[int], costs: Sequence[float], observed: np.ndarray) -> tuple[float, ...]:
+    """Return costs at all row counts: those of the observed ones, and the lines between and beyond them."""
+    known = np.flatnonzero(observed).tolist()
+    if not known:
+        return tuple(costs)
+    return tuple(interpolate([rows[i] for i in known], [costs[i] for i in known], count) for count in rows)
 
 
 def _knots(observations: Sequence[Observation]) -> tuple[int, ...]:

@@ -8,11 +8,10 @@ bits.
 
 from __future__ import annotations
 
-import json
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 VERSION = 5  # of the cost model; part of the key
@@ -20,18 +19,19 @@ _TABLES = ("projection_at", "mlp_at", "head_at")
 
 
 class ProfileError(Exception):
-    """A profile file is damaged or has another version."""
+    """A profile file is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileKey:
-    """The machine, shape, dtype and backends that a profile is valid for."""
+    """The machine, shape, dtype, backends and copy of the weights that a profile is valid for."""
 
     hardware: str
     threads: int  # compute threads; 1 on a GPU
     shape: str
     dtype: str
     backend: str  # linear and attention backends
+    draft_bits: int  # of the copy of the weights for drafts; 0: there is none
     version: int = VERSION
 
     @property
@@ -41,9 +41,14 @@ class ProfileKey:
 
     @property
     def slug(self) -> str:
-        """The file name without its suffix."""
-        text = f"{self.hardware}-{self.threads}t-{self.shape}-{self.dtype}-{self.backend}-v{self.version}".lower()
-        return "".join(c if c.isalnum() or c in "-." else "-" for c in text)
+        """The key as part of a file name."""
+        dtype = f"{self.dtype}-int{self.draft_bits}" if self.draft_bits else self.dtype
+        return slug(f"{self.hardware}-{self.threads}t-{self.shape}-{dtype}-{self.backend}-v{self.version}")
+
+
+def slug(text: str) -> str:
+    """Return `text` in characters that every file name may have."""
+    return "".join(c if c.isalnum() or c in "-." else "-" for c in text.lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,28 +97,23 @@ class LatencyProfile:
         return max(before + (n - low) / (knots[i] - low) * (self._at(self.scan_at[i], rows) - before), 0.0)
 
     def _at(self, values: Sequence[float], rows: float) -> float:
-        if rows <= 0:
-            return 0.0
-        knots = self.rows
-        if len(knots) == 1:
-            return values[0]
-        i = min(max(bisect_left(knots, rows), 1), len(knots) - 1)
-        share = (rows - knots[i - 1]) / (knots[i] - knots[i - 1])
-        return max(values[i - 1] + share * (values[i] - values[i - 1]), 0.0)
+        return interpolate(self.rows, values, rows)
 
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1)
+    def without_copy(self) -> LatencyProfile:
+        """Return the profile of a start without a copy of the weights: the same but for the costs of the copy."""
+        tables = {name: getattr(self, name)[:1] for name in _TABLES}
+        return replace(self, key=replace(self.key, draft_bits=0), **tables)
 
     @classmethod
-    def from_json(cls, text: str) -> LatencyProfile:
-        """Parse a profile. Raises ProfileError unless it is complete and valid."""
+    def from_dict(cls, raw: object) -> LatencyProfile:
+        """Make a profile from what `asdict` returns, through JSON or not. Raises ProfileError unless it is valid."""
         try:
-            raw: dict[str, Any] = json.loads(text)
-            key = ProfileKey(**raw.pop("key"))
-            lists: dict[str, Any] = {name: tuple(raw.pop(name)) for name in ("rows", "contexts")}
-            lists |= {name: tuple(tuple(values) for values in raw.pop(name)) for name in (*_TABLES, "scan_at")}
-            profile = cls(key=key, **lists, **raw)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            values: dict[str, Any] = dict(raw)  # type: ignore[call-overload]
+            key = ProfileKey(**values.pop("key"))
+            lists: dict[str, Any] = {name: tuple(values.pop(name)) for name in ("rows", "contexts")}
+            lists |= {name: tuple(tuple(costs) for costs in values.pop(name)) for name in (*_TABLES, "scan_at")}
+            profile = cls(key=key, **lists, **values)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise ProfileError(f"not a latency profile: {error}") from None
         profile._validate()
         return profile
@@ -122,8 +122,8 @@ class LatencyProfile:
         key = self.key
         if not all(isinstance(x, str) for x in (key.hardware, key.shape, key.dtype, key.backend)):
             raise ProfileError("hardware, shape, dtype and backend must be text")
-        if not all(_is_int(x) for x in (key.threads, key.version, *self.rows, *self.contexts)):
-            raise ProfileError("threads, version, row counts and context lengths must be integers")
+        if not all(_is_int(x) for x in (key.threads, key.draft_bits, key.version, *self.rows, *self.contexts)):
+            raise ProfileError("threads, draft bits, version, row counts and context lengths must be integers")
         for counts in (self.rows, self.contexts):
             if not counts or counts[0] < 1 or list(counts) != sorted(set(counts)):
                 raise ProfileError("'rows' and 'contexts' must be positive and ascending")
@@ -139,6 +139,17 @@ class LatencyProfile:
             raise ProfileError("'drafting' must be above 0 and below 100")
         if not all(_is_number(x) and x >= 0 for x in (self.residual, self.worst)):
             raise ProfileError("'residual' and 'worst' must not be negative")
+
+
+def interpolate(knots: Sequence[int], values: Sequence[float], rows: float) -> float:
+    """Return the cost at `rows` from those at row counts, as `LatencyProfile` describes; never negative."""
+    if rows <= 0:
+        return 0.0
+    if len(knots) == 1:
+        return values[0]
+    i = min(max(bisect_left(knots, rows), 1), len(knots) - 1)
+    share = (rows - knots[i - 1]) / (knots[i] - knots[i - 1])
+    return max(values[i - 1] + share * (values[i] - values[i - 1]), 0.0)
 
 
 def _is_int(value: object) -> bool:

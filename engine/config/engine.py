@@ -58,7 +58,9 @@ class EngineConfig:
     profile_dir: Path | None = setting(
         None, "the only directory of latency profiles; default: the user's directory, then the shipped profiles"
     )
-    profile: Path | None = setting(None, "latency profile file; it must match this machine and model", parse=parse_file)
+    profile: Path | None = setting(
+        None, "file of latency profiles, one of which must match this machine and model", parse=parse_file
+    )
     max_num_seqs: int = setting(16, "maximum number of running requests", limits=COUNT, group="requests and memory")
     max_model_len: int | None = setting(
         None, "maximum context length in tokens; default: the model's own", parse=int, limits=(2, math.inf)

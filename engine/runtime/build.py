@@ -29,12 +29,12 @@ from engine.runtime.layer_sets import find_layer_sets
 from engine.runtime.loading import choices
 from engine.runtime.loading.memory import add_draft_copy, cache_size, check_weights_fit, context_length
 from engine.runtime.loading.warmup import warm_up
-from engine.runtime.machine import hardware
+from engine.runtime.machine import hardware, usable_cores
 from engine.runtime.measure import Measurement, find_or_measure
 from engine.runtime.runner import Runner
 from engine.types import EngineInfo
 from profiles import store
-from profiles.schema import LatencyProfile, ProfileKey
+from profiles.schema import LatencyProfile
 
 log = logging.getLogger("knapserve.engine")
 
@@ -66,8 +66,8 @@ class LoadedModel:
         self.tokenizer.restrict(self.spec.vocab)
         self._end_ids = tuple(token for token in self.source.eos_token_ids if token < self.spec.vocab)
         kernels = choices.choose_kernels(config.kernels, device)
-        dtype = dtype or choices.choose_dtype(config, self.spec, device, kernels)
-        threads = choices.choose_threads(config, self.spec, dtype, device)
+        dtype = dtype or choices.choose_dtype(config.dtype, bf16=choices.fast_bf16(self.spec, device, kernels))
+        threads = choices.choose_threads(config.threads, self.spec, dtype, device, usable_cores())
         choices.configure_torch(config, self.spec, dtype, device, threads)
         self.length = context_length(config, self.spec)
         backend = backend or choices.choose_backend(self.spec, device, dtype, threads, kernels, config.kernels)
@@ -84,13 +84,14 @@ class LoadedModel:
             )
             self.length = self.size.length
         self.attention = backend.attention(self.spec, self.size)
-        self.dtype = "-".join(filter(None, (str(dtype).removeprefix("torch."), packing)))
-        self.key = ProfileKey(
+        self.key = choices.profile_key(
+            self.spec,
             hardware=hardware(device),
             threads=threads,
-            shape=self.spec.shape_key,
-            dtype=f"{self.dtype}-int{self.draft_bits}" if self.draft_bits else self.dtype,
+            dtype=dtype,
+            packing=packing,
             backend=backend.name,
+            draft_bits=self.draft_bits,
         )
         if profile is None:
             measurement = Measurement(self.decoder, self.attention, self.clock)
@@ -175,7 +176,7 @@ class LoadedModel:
             vocab_size=self.spec.vocab,
             eos_token_ids=self._end_ids,
             device=str(self.decoder.device),
-            dtype=self.dtype,
+            dtype=self.key.dtype,
             default_policy=config.draft_policy,
             policies=available(policies),
             unavailable_policies=tuple(policies.unavailable.items()),

@@ -15,24 +15,27 @@ from engine.clock import Clock
 from engine.config.engine import EngineConfig
 from engine.errors import ProfileMismatchError
 from engine.kv.blocks import CacheChanges, Freed
+from engine.kv.cache import bytes_per_token
 from engine.logs import progress_bar
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
 from engine.model.passes import DraftRequest, Draws
 from engine.types import SamplingParams
 from profiles import store
-from profiles.fit import Observation, fit, price
+from profiles.fit import Observation, add_copy, fit, price
 from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 
 log = logging.getLogger("knapserve.engine")
 
 _HIGH_RESIDUAL = 0.15  # relative error of a fit that deserves a warning
 _SHORT_CONTEXT = 64  # tokens of context at which the costs of sublayers are separated
-_BUDGET = 4.0  # seconds of the measurement at a start
+_BUDGET, _COPY_BUDGET = 4.0, 2.0  # seconds of the measurement at a start, of everything or for a copy's costs
+# Bytes of K/V of the longest context that a start measures, by device: it writes them once, and each pass reads them.
+_LONGEST = {"cpu": 512 << 20, "cuda": 16 << 30}
 _MIN_REPETITIONS, _MAX_REPETITIONS = 3, 40  # of each pass, at a start
 _PATIENCE = 20.0  # seconds after which one repetition is enough: the machine is slow or busy
 _MAX_DRAFT_ROWS = 16  # wider passes of the copy in fewer bits are not measured
-_DRAFT_REPETITIONS = 12  # of each draft
+_DRAFTS = 12  # timed
 _DRAFT_LENGTH = 5  # tokens
 _CUDA_WARM_UPS = 3  # the first two passes of a shape compile kernels, the third records a CUDA graph
 _CPU_WARM_UPS, _CPU_WARM_DESIGNS = 5, 4
@@ -64,27 +67,39 @@ class Design:
 class Grid:
     """Row counts and context lengths to measure.
 
-    `wide` row counts, as of prompts, are measured at the first two contexts only.
+    `wide` row counts, as of prompts, are measured at the first two contexts only. A `brief` grid has no passes
+    with MLPs beyond the first context: attention alone costs less time, and tells more of scans.
     """
 
     rows: tuple[int, ...]
     contexts: tuple[int, ...]
     wide: tuple[int, ...] = ()
+    brief: bool = False
 
     def within(self, length: int) -> Grid:
         """Return the part of the grid that fits into `length` tokens, with at least two contexts."""
-        rows, wide = (tuple(r for r in counts if r < length) for counts in (self.rows, self.wide))
-        longest = length - max(r for r in self.rows if r < length)  # leaves room for the rows
-        contexts = tuple(n for n in self.contexts if n <= longest)
+        rows, wide = (tuple(r for r in counts if 2 * r <= length) for counts in (self.rows, self.wide))
+        contexts = tuple(n for n in self.contexts if n + max(rows) <= length)
         if len(contexts) < 2:
-            contexts = tuple(sorted({min(self.contexts[0], longest // 2), *contexts, longest} - {0}))
-        return Grid(rows, contexts, tuple(r for r in wide if contexts[:2][-1] + r <= length))
+            longest = length - max(rows + wide)
+            contexts = tuple(sorted({min(self.contexts[0], longest // 2), longest} - {0}))
+        return replace(
+            self, rows=rows, contexts=contexts, wide=tuple(r for r in wide if contexts[:2][-1] + r <= length)
+        )
 
 
-QUICK = Grid((1, 2, 4, 8, 16, 32), (_SHORT_CONTEXT, 1536))
+QUICK = Grid((1, 2, 4, 8), (_SHORT_CONTEXT, 1536), (16, 32), brief=True)
+COPY = Grid((1, 4, 16), (_SHORT_CONTEXT, 1536), brief=True)  # for a copy's costs
 THOROUGH = Grid(
     (1, 2, 3, 4, 6, 8, 12, 16), (_SHORT_CONTEXT, 512, 2048, 8192, 16384, 32768, 65536, 131072), (32, 64, 128, 256, 512)
 )
+
+
+def quick_grid(length: int, most: int) -> Grid:
+    """Return the quick grid for contexts of up to `length` tokens, with the longest, or one of `most` tokens."""
+    longest = min(length - max(QUICK.rows), most)
+    contexts = (*QUICK.contexts, longest) if longest > 2 * QUICK.contexts[-1] else QUICK.contexts
+    return replace(QUICK, contexts=contexts).within(length)
 
 
 def thorough_grid(length: int) -> Grid:
@@ -116,11 +131,17 @@ class Measurement:
         self._chooser = random.Random(0)
 
     def run(
-        self, key: ProfileKey, *, budget: float = _BUDGET, progress: Callable[[float], None] = lambda share: None
+        self,
+        key: ProfileKey,
+        grid: Grid | None = None,
+        *,
+        budget: float = _BUDGET,
+        progress: Callable[[float], None] = lambda share: None,
     ) -> LatencyProfile:
-        """Measure the quick grid for about `budget` seconds, and fit. `progress` gets the share done."""
-        grid = QUICK.within(self._attention.cache.length)
-        designs = list(self._designs(grid))
+        """Measure `grid`, or the quick grid, for about `budget` seconds, and fit. `progress` gets the share done."""
+        length, spec = self._attention.cache.length, self._decoder.spec
+        most = _LONGEST[self._decoder.device.type] // bytes_per_token(spec, self._decoder.dtype)
+        designs = list(self._designs(grid.within(length) if grid else quick_grid(length, most)))
         started = self._clock.now()
 
         def share_done(repetition: int) -> float:
@@ -130,6 +151,19 @@ class Measurement:
             return max(repetition / _MAX_REPETITIONS, spent / budget)
 
         return self._fit(key, self._medians(designs, share_done, progress))
+
+    def complete(
+        self, key: ProfileKey, profile: LatencyProfile, *, progress: Callable[[float], None] = lambda share: None
+    ) -> tuple[LatencyProfile, float]:
+        """Measure the copy in fewer bits for about two seconds, and add its costs to a profile without them.
+
+        The whole model is measured too: the factor by which it takes longer than by the profile divides the copy's
+        costs, and is returned with the result.
+        """
+        quick, spec = self.run(key, COPY, budget=_COPY_BUDGET, progress=progress), self._decoder.spec
+        passes = [Design(rows, _SHORT_CONTEXT, spec.whole).observe(spec, (TARGET,), 0.0) for rows in quick.rows]
+        factor = statistics.median(price(quick, each) / price(profile, each) for each in passes)
+        return add_copy(profile, quick, factor), factor
 
     def thorough(
         self, key: ProfileKey, grid: Grid, *, repetitions: int, progress: Callable[[float], None] = lambda share: None
@@ -161,8 +195,8 @@ class Measurement:
         self._seconds_per_draft_pass(spec.whole, context)
         low = [(LOW_BIT,) * len(spec.whole)] if LOW_BIT in variants else []
         exits = [exit_plan(spec, depth) for depth in {spec.layers // 3, spec.layers // 2} if depth]
-        ratios = []
-        for _ in range(_DRAFT_REPETITIONS):
+        ratios: list[float] = []
+        while len(ratios) < _DRAFTS:
             for plan in low or (*exits, self._half(), self._half()):
                 self._time(Design(1, 0, spec.whole))
                 predicted = price(profile, Design(1, _SHORT_CONTEXT, plan).observe(spec, variants, 0.0))
@@ -221,7 +255,8 @@ class Measurement:
             yield Design(rows, short, self._half())
             yield Design(rows, short, none, head=False)
             for context in longer[:1] if rows in grid.wide else longer:
-                yield Design(rows, context, self._decoder.spec.whole)
+                if not grid.brief:
+                    yield Design(rows, context, self._decoder.spec.whole)
                 yield Design(rows, context, (TARGET, SKIP) * layers + (TARGET,))
 
     def _unseen(self, grid: Grid) -> Iterator[Design]:
@@ -253,32 +288,45 @@ class Measurement:
 def find_or_measure(config: EngineConfig, key: ProfileKey, measurement: Measurement) -> tuple[LatencyProfile, str]:
     """Return the profile for `key` and its file, or "measured, not saved".
 
-    `--profile` comes first, then a stored profile for `key`, then a measurement of a few seconds, which is stored.
-    Raises ProfileMismatchError if `--profile` is for another key, or if a file is not a valid profile.
+    `--profile` comes first, then a stored profile for `key`. A stored profile with another copy of the weights, or
+    none, gives the costs of the model's own weights; those of the copy are measured. Without one, everything is. What
+    was measured is stored. Raises ProfileMismatchError if the file of `--profile` lacks the key, or if a file is
+    damaged.
     """
     try:
         if config.profile is not None:
-            profile = store.load(config.profile)
-            if profile.key != key:
+            profiles = {profile.key: profile for profile in store.load(config.profile)}
+            if key not in profiles:
+                known = ", ".join(each.slug for each in profiles) or "nothing"
                 raise ProfileMismatchError(
-                    f"profile {config.profile} is for {profile.key.slug}, this machine and model are {key.slug}"
+                    f"{config.profile} has profiles for {known}; this machine and model are {key.slug}"
                 )
             log.info("latency profile loaded, as named: %s", config.profile)
-            return profile, str(config.profile)
+            return profiles[key], str(config.profile)
         found = store.find(key, config.profile_dir)
-        if found is not None:
-            log.info("latency profile loaded: %s", found[1])
-            return found[0], str(found[1])
     except ProfileError as error:
         raise ProfileMismatchError(str(error)) from None
-    log.info("no latency profile of this machine and model: measuring for some seconds")
-    profile = measurement.run(key, progress=progress_bar("measuring this machine"))
+    progress = progress_bar("measuring this machine")
+    if found is None:
+        log.info("no latency profile of this machine and model: measuring for some seconds")
+        profile = measurement.run(key, progress=progress)
+    else:
+        profile, path = found
+        if profile.key == key:
+            log.info("latency profile loaded: %s", path)
+            return profile, str(path)
+        log.info("latency profile loaded: %s, entry %s, for the model's own weights", path, profile.key.slug)
+        profile = profile.without_copy()
+        if not key.draft_bits:
+            return profile, str(path)
+        profile, factor = measurement.complete(key, profile, progress=progress)
+        log.info("%d-bit copy measured; passes now take %.2f times what that entry says", key.draft_bits, factor)
     if profile.residual > _HIGH_RESIDUAL:
         log.warning("the latency profile fits badly: median error %.0f %%", 100 * profile.residual)
     try:
         path = store.save(profile, config.profile_dir or store.default_directory())
         log.info("latency profile measured and saved: %s", path)
         return profile, str(path)
-    except OSError as error:
+    except (OSError, ProfileError) as error:
         log.warning("cannot save the latency profile: %s", error)
         return profile, "measured, not saved"

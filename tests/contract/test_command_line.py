@@ -110,8 +110,8 @@ def test_profile_measures_saves_and_is_loaded_by_key(knapserve: Run, tmp_path: P
     process = knapserve("profile", *flags)
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout.splitlines()[-1])
-    profile = store.load(Path(result["profile"]))
-    assert Path(result["profile"]) == tmp_path / f"{profile.key.slug}.json"
+    (profile,) = store.load(Path(result["profile"]))
+    assert Path(result["profile"]) == store.path_of(profile.key.hardware, tmp_path)
     assert profile.contexts == (240,)
     assert set(profile.rows) >= {1, 2, 3, 4, 6, 8, 12, 16}
     assert store.find(profile.key, tmp_path) == (profile, Path(result["profile"]))

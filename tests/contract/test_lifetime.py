@@ -86,9 +86,9 @@ def test_the_first_start_measures_and_saves_a_profile(
     shared_server: Process, measured: tuple[Path, os.stat_result]
 ) -> None:
     path, _ = measured
-    profile = store.load(path)
+    (profile,) = store.load(path)
     assert profile.key.dtype.startswith(DTYPE)
-    assert path.name == f"{profile.key.slug}.json"
+    assert path == store.path_of(profile.key.hardware, path.parent)
     assert profile.mlp(1) > 0
     assert str(path) in shared_server.ready
     assert shared_server.ready.startswith(f"knapserve: serving {MODEL} on http://127.0.0.1:")

@@ -1,13 +1,29 @@
-"""Measured passes fit into the context."""
+"""What a start measures, and which profile it finds."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
-from engine.runtime.measure import QUICK, THOROUGH, Grid, Measurement
-from tests.support.cores import TickingClock, load
+from engine.architecture.spec import LOW_BIT, Variants
+from engine.checkpoints.shapes import SHAPES, shape
+from engine.config.engine import EngineConfig
+from engine.errors import ProfileMismatchError
+from engine.kv.blocks import CacheChanges
+from engine.kv.cache import bytes_per_token
+from engine.model.attention import Segment
+from engine.model.passes import Drafted, DraftRequest, Draws
+from engine.runtime.build import LoadedModel
+from engine.runtime.measure import QUICK, THOROUGH, Design, Grid, Measurement, find_or_measure
+from profiles import store
+from profiles.fit import Observation, price
+from profiles.schema import LatencyProfile
+from tests.support.cores import TickingClock, load, made_up_profile
 
 
 @pytest.mark.parametrize("length", [40, 200, 512, 1024, 8192])
@@ -29,3 +45,146 @@ def test_a_slow_machine_is_measured_less_often(tiny: Path, seconds: float, repet
     Measurement(model.decoder, model.attention, TickingClock(seconds)).run(model.key, progress=shares.append)
     assert shares[-1] == 1.0
     assert len(shares) - 1 == repetitions
+
+
+class ProfiledModel:
+    """A decoder and its attention whose passes take the time that a profile says, by its own clock."""
+
+    drafts_in_one_call = True
+    dtype, device = torch.bfloat16, torch.device("cpu")
+
+    def __init__(self, profile: LatencyProfile) -> None:
+        self._profile, self.time, self.cache = profile, 0.0, self
+        self.spec = next(spec for spec in map(shape, SHAPES) if spec.shape_key == profile.key.shape)
+        self.length, self.variants = profile.contexts[-1] + 16, tuple(range(1, profile.variants + 1))
+
+    def now(self) -> float:
+        return self.time
+
+    def price(self, o: Observation) -> float:
+        return price(self._profile, o)
+
+    def _take(self, design: Design) -> None:
+        self.time += self.price(design.observe(self.spec, self.variants, 0.0))
+
+    def verify(self, _: Any, segments: list[Segment], tokens: list[int], draws: Draws, *, variants: Variants) -> None:
+        self._take(Design(segments[0].rows, segments[0].start, variants, bool(draws.rows)))
+
+    def draft(self, _: Any, requests: list[DraftRequest]) -> Drafted:
+        for _token in range(requests[0].gamma):
+            self._take(Design(1, requests[0].start, requests[0].variants))
+        return Drafted([], [], requests[0].gamma)
+
+    def fill(self, slab: int, tokens: int) -> None:
+        self.time += tokens * bytes_per_token(self.spec, self.dtype) / 1e9  # a GB/s
+
+    def apply(self, changes: CacheChanges) -> None:
+        """Free nothing."""
+
+    def measurement(self) -> Measurement:
+        model: Any = self
+        return Measurement(model, model, self)
+
+
+SHIPPED = [profile for path in sorted(store.SHIPPED.glob("*.json")) for profile in store.load(path)]
+MACHINES = ("AMD EPYC 25 17 2 cores", "AMD EPYC 26 2 2 cores")  # Zen 4 and Zen 5
+CPUS = [
+    profile.without_copy()
+    for profile in SHIPPED
+    if profile.key.hardware in MACHINES and profile.key.shape == shape("qwen2.5-0.5b").shape_key
+]
+each_cpu = pytest.mark.parametrize("truth", CPUS, ids=lambda profile: profile.key.hardware)
+
+
+def slower(profile: LatencyProfile, factor: float, *, copy: bool) -> LatencyProfile:
+    """The profile of a machine that takes `factor` times as long; a copy costs 0.4 of the model's own weights."""
+    tables = {}
+    for name in ("projection_at", "mlp_at", "head_at"):
+        own = factor * np.array(getattr(profile, name)[0])
+        tables[name] = [own.tolist(), (0.4 * own).tolist()][: 1 + copy]
+    scans = (factor * np.array(profile.scan_at)).tolist()
+    return replace(profile, fixed=factor * profile.fixed, scan_at=scans, **tables)
+
+
+@each_cpu
+@pytest.mark.parametrize("copy", [False, True])
+def test_a_start_measures_scans_of_long_contexts(truth: LatencyProfile, copy: bool) -> None:
+    """On a machine that is as a thorough profile says, for a model of 0.5B parameters and 32,768 tokens.
+
+    With K/V written at a GB/s, the measurement leaves some of the ten seconds of a start to loading.
+    """
+    model = ProfiledModel(slower(truth, 1.0, copy=copy))
+    found = model.measurement().run(truth.key)
+    assert found.contexts[-1] > 32_000
+    for rows in (1, 2, 4, 8):
+        for context in (8192, 16384, 32768):
+            assert found.scan(context, rows) == pytest.approx(truth.scan(context, rows), rel=0.2)
+    assert model.time < 8
+
+
+@each_cpu
+def test_a_start_that_measures_the_copy_alone_finds_its_costs(truth: LatencyProfile) -> None:
+    """The machine takes 1.3 times as long as at the thorough measurement."""
+    model = ProfiledModel(slower(truth, 1.3, copy=True))
+    key = replace(truth.key, draft_bits=4)
+    found, factor = model.measurement().complete(key, truth)
+    assert factor == pytest.approx(1.3)
+    assert found.without_copy() == replace(truth, drafting=found.drafting, worst=found.worst)
+    assert found.drafting == pytest.approx(1.0, abs=0.02)
+    for rows in (1, 4, 16):
+        assert found.mlp(rows, 2) == pytest.approx(0.4 * truth.mlp(rows))
+        assert found.projection(rows, 2) == pytest.approx(0.4 * truth.projection(rows), rel=0.2)
+        assert found.head(rows, 2) == pytest.approx(0.4 * truth.head(rows), rel=0.01)
+        copy = Design(rows, 64, (LOW_BIT,) * len(model.spec.whole)).observe(model.spec, model.variants, 0.0)
+        assert price(found, copy) == pytest.approx(model.price(copy) / 1.3, rel=0.02)
+    assert model.time < 5
+
+
+@pytest.fixture
+def measurement() -> tuple[LoadedModel, Measurement]:
+    """Of the prepared fixture with a copy in four bits; all passes take equally long by its clock."""
+    model = load(torch.bfloat16, draft_bits="4", max_model_len=256)
+    return model, Measurement(model.decoder, model.attention, TickingClock(0.01))
+
+
+def test_a_profile_without_the_copy_serves_a_start_with_one(
+    measurement: tuple[LoadedModel, Measurement], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The start measures the copy and saves both; the next one finds them. The log names file and entry."""
+    model, measures = measurement
+    own = replace(made_up_profile(), key=replace(model.key, draft_bits=0))
+    path, config = store.save(own, tmp_path), EngineConfig(profile_dir=tmp_path)
+    with caplog.at_level("INFO", "knapserve.engine"):
+        profile, source = find_or_measure(config, model.key, measures)
+    assert source == str(path)
+    assert f"{path}, entry {own.key.slug}" in caplog.text
+    assert "4-bit copy measured" in caplog.text
+    assert profile.key == model.key
+    assert profile.variants == 2
+    assert profile.without_copy().projection_at == own.projection_at
+    assert (profile.fixed, profile.scan_at, profile.rows) == (own.fixed, own.scan_at, own.rows)
+    assert {each.key.draft_bits for each in store.load(path)} == {0, 4}
+    assert find_or_measure(config, model.key, measures) == (profile, source)
+
+
+def test_a_profile_with_a_copy_serves_a_start_without_one(
+    measurement: tuple[LoadedModel, Measurement], tmp_path: Path
+) -> None:
+    model, measures = measurement
+    both = replace(made_up_profile(low_bit=0.3), key=model.key)
+    path, key = store.save(both, tmp_path), replace(model.key, draft_bits=0)
+    profile, source = find_or_measure(EngineConfig(profile_dir=tmp_path), key, measures)
+    assert (profile, source) == (both.without_copy(), str(path))
+    assert profile.key == key
+
+
+def test_a_profile_that_is_named_must_have_an_entry_for_the_start(
+    measurement: tuple[LoadedModel, Measurement], tmp_path: Path
+) -> None:
+    model, measures = measurement
+    profile = replace(made_up_profile(), key=replace(model.key, threads=7))
+    path = store.save(profile, tmp_path)
+    with pytest.raises(ProfileMismatchError, match=profile.key.slug):
+        find_or_measure(EngineConfig(profile=path), model.key, measures)
+    store.save(replace(profile, key=model.key), tmp_path)
+    assert find_or_measure(EngineConfig(profile=path), model.key, measures)[0].key == model.key

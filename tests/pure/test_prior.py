@@ -35,7 +35,7 @@ def test_plans_survive_a_file(tmp_path: Path) -> None:
 
 
 def test_every_model_and_machine_has_its_own_file(tmp_path: Path) -> None:
-    keys = [ProfileKey("CPU", threads, "L2", "bfloat16", "native") for threads in (1, 2)]
+    keys = [ProfileKey("CPU", threads, "L2", "bfloat16", "native", 4) for threads in (1, 2)]
     assert len({priors.path_of(tmp_path, key, model * 64) for key in keys for model in "ab"}) == 4
 
 

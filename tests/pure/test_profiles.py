@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from random import Random
@@ -16,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profiles import store
-from profiles.fit import Observation, fit
+from profiles.fit import Observation, add_copy, fit
 from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 from tests.support.examples import examples
 
-KEY = ProfileKey("Some CPU @ 2.0 GHz 4 cores", 4, "L4-d64-f128-h4x16-kv2-v512", "float32", "torch-sdpa")
+KEY = ProfileKey("Some CPU @ 2.0 GHz 4 cores", 4, "L4-d64-f128-h4x16-kv2-v512", "float32", "torch-sdpa", 0)
 LAYERS = 4
 PROFILE = LatencyProfile(
     key=KEY,
@@ -89,6 +90,11 @@ def latency_profiles(draw: st.DrawFn) -> LatencyProfile:
     )
 
 
+def again(profile: LatencyProfile) -> LatencyProfile:
+    """The profile after a journey through JSON."""
+    return LatencyProfile.from_dict(json.loads(json.dumps(asdict(profile))))
+
+
 COLUMNS = ("projection_at", "mlp_at", "head_at")
 
 
@@ -128,7 +134,37 @@ def test_a_copy_in_fewer_bits_has_prices_of_its_own() -> None:
         for variant, made in enumerate((PROFILE, copy)):
             assert getattr(found, name)[variant] == pytest.approx(getattr(made, name)[0], rel=1e-6)
     assert found.mlp(1, 2) == pytest.approx(6e-5, rel=1e-6)
-    assert LatencyProfile.from_json(found.to_json()) == found
+    assert again(found) == found
+
+
+def test_the_prices_of_a_copy_are_added_to_a_profile_without_it() -> None:
+    """From a measurement at other row counts, on a machine that is now 1.2 times as slow."""
+    base = replace(PROFILE, rows=(1, 3, 8))
+    quick = replace(
+        PROFILE,
+        key=replace(KEY, draft_bits=4),
+        rows=(1, 4),
+        projection_at=((1.0, 1.0), (1.2e-5, 4.8e-5)),
+        mlp_at=((1.0, 1.0), (2.4e-5, 6e-5)),
+        head_at=((1.0, 1.0), (1.2e-4, 1.2e-4)),
+        scan_at=((1e-5, 1e-5), (4e-5, 4e-5)),
+        drafting=1.1,
+    )
+    found = add_copy(base, quick, factor=1.2)
+    assert found.projection_at[1] == pytest.approx((1e-5, 3e-5, 8e-5))
+    assert found.mlp_at[1] == pytest.approx((2e-5, 4e-5, 9e-5))
+    assert found.head_at[1] == pytest.approx((1e-4,) * 3)
+    assert found.without_copy() == replace(base, drafting=1.1)
+    assert found.key == quick.key
+    assert again(found) == found
+
+
+def test_prices_of_a_copy_continue_beyond_the_rows_at_which_it_was_timed() -> None:
+    own = [replace(o, attention=(*o.attention, 0), mlp=(*o.mlp, 0), head=(*o.head, 0)) for o in observe(PROFILE)]
+    low = [replace(o, attention=(0, *o.attention), mlp=(0, *o.mlp), head=(0, *o.head)) for o in observe(PROFILE)]
+    found = fit(KEY, own + [o for o in low if o.rows < 4])
+    assert found.mlp_at[1] == pytest.approx((2e-4, 3e-4, 5e-4))
+    assert found.mlp_at[0] == pytest.approx(PROFILE.mlp_at[0])
 
 
 def test_the_fit_recovers_scans_that_cost_nothing() -> None:
@@ -198,13 +234,13 @@ def test_coefficients_are_never_negative(observations: list[Observation]) -> Non
     assert min(numbers) >= 0
     assert all(map(math.isfinite, [*numbers, found.residual, found.worst]))
     assert found.residual <= found.worst
-    assert LatencyProfile.from_json(found.to_json()) == found
+    assert again(found) == found
 
 
 @examples(60)
 @given(latency_profiles())
 def test_a_profile_survives_json(profile: LatencyProfile) -> None:
-    assert LatencyProfile.from_json(profile.to_json()) == profile
+    assert again(profile) == profile
 
 
 def test_prices_are_linear_between_knots_and_continue_the_last_slope() -> None:
@@ -284,10 +320,21 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+def as_read() -> dict[str, Any]:
+    """A valid entry of a file."""
+    raw: dict[str, Any] = json.loads(json.dumps(asdict(PROFILE)))
+    return raw
+
+
 def written(directory: Path, text: str | bytes) -> Path:
-    path = directory / f"{KEY.slug}.json"
+    path = store.path_of(KEY.hardware, directory)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
+
+
+def entry(directory: Path, raw: Any) -> Path:
+    """A file whose second entry is `raw`."""
+    return written(directory, json.dumps({"profiles": [as_read(), raw]}))
 
 
 def refused(path: Path) -> None:
@@ -298,25 +345,25 @@ def refused(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_files_are_refused_by_name(damage: str, tmp_path: Path) -> None:
-    refused(written(tmp_path, json.dumps(DAMAGE[damage](json.loads(PROFILE.to_json())))))
+    refused(entry(tmp_path, DAMAGE[damage](as_read())))
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(LatencyProfile)])
 def test_a_file_without_any_of_the_fields_is_refused(name: str, tmp_path: Path) -> None:
-    raw = json.loads(PROFILE.to_json())
+    raw = as_read()
     del raw[name]
-    refused(written(tmp_path, json.dumps(raw)))
+    refused(entry(tmp_path, raw))
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey) if f.name != "version"])
+@pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey)])
 def test_a_key_without_any_of_its_fields_is_refused(name: str, tmp_path: Path) -> None:
-    raw = json.loads(PROFILE.to_json())
+    raw = as_read()
     del raw["key"][name]
-    refused(written(tmp_path, json.dumps(raw)))
+    refused(entry(tmp_path, raw))
 
 
 def test_truncated_files_are_refused(tmp_path: Path) -> None:
-    text = PROFILE.to_json()
+    text = json.dumps({"profiles": [as_read()]})
     for length in range(0, len(text), 7):
         refused(written(tmp_path, text[:length]))
 
@@ -344,7 +391,7 @@ def test_a_changed_file_is_refused_or_prices_every_pass(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     """One value anywhere is replaced: loading raises ProfileError, or every price is a finite time."""
-    raw = json.loads(PROFILE.to_json())
+    raw = as_read()
     inside: Any = raw
     while True:
         place = data.draw(st.sampled_from(list(inside) if isinstance(inside, dict) else range(len(inside))))
@@ -352,13 +399,16 @@ def test_a_changed_file_is_refused_or_prices_every_pass(
             break
         inside = inside[place]
     inside[place] = data.draw(VALUES)
-    path = written(tmp_path_factory.getbasetemp(), json.dumps(raw))
+    path = entry(tmp_path_factory.getbasetemp(), raw)
     try:
-        profile = store.load(path)
+        _, *changed = store.load(path)
     except ProfileError:
         refused(path)
         return
-    assert LatencyProfile.from_json(profile.to_json()) == profile
+    if not changed:  # of another version
+        return
+    (profile,) = changed
+    assert again(profile) == profile
     for rows in (1, 3, 100):
         parts = profile.projection(rows), profile.mlp(rows), profile.head(rows), profile.scan(10, rows)
         assert all(0 <= part < math.inf for part in (profile.fixed, *parts))
@@ -409,24 +459,36 @@ def test_a_named_directory_is_the_only_one_searched(shipped: Path, tmp_path: Pat
     assert store.find(KEY, tmp_path / "mine", shipped) is None
 
 
-def test_a_file_of_another_key_with_the_same_name_is_skipped(shipped: Path, tmp_path: Path) -> None:
-    """File names omit some characters of hardware names. Such a file is skipped, and does not hide a match."""
-    other = replace(KEY, hardware=KEY.hardware.replace("@", "#"))
-    assert other.slug == KEY.slug
-    store.save(replace(PROFILE, key=other), store.default_directory())
+def test_hardware_that_differs_in_punctuation_shares_a_file(shipped: Path, tmp_path: Path) -> None:
+    """File names omit some characters of hardware names, and no entry hides another."""
+    other = replace(PROFILE, key=replace(KEY, hardware=KEY.hardware.replace("@", "#")))
+    own = store.save(other, store.default_directory())
     assert store.find(KEY, None, shipped) is None
     there = store.save(PROFILE, shipped)
+    assert there.name == own.name
     assert store.find(KEY, None, shipped) == (PROFILE, there)
+    assert store.save(PROFILE, store.default_directory()) == own
+    assert store.find(other.key, None, shipped) == (other, own)
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey)])
-def test_a_key_that_differs_anywhere_does_not_match(name: str, shipped: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey) if f.name != "draft_bits"])
+def test_a_key_that_differs_anywhere_but_in_the_copy_does_not_match(name: str, shipped: Path, tmp_path: Path) -> None:
     value = getattr(KEY, name)
     other = replace(KEY, **{name: value + 1 if isinstance(value, int) else f"{value}x"})
     store.save(PROFILE, tmp_path)
     assert other != KEY
     assert store.find(other, tmp_path) is None
     assert store.find(KEY, tmp_path) is not None
+
+
+def test_a_profile_of_another_copy_is_found_where_there_is_none_of_this_one(shipped: Path) -> None:
+    copy = replace(PROFILE, key=replace(KEY, draft_bits=4))
+    own = store.save(PROFILE, store.default_directory())
+    assert store.find(copy.key, None, shipped) == (PROFILE, own)
+    there = store.save(copy, shipped)
+    assert store.find(copy.key, None, shipped) == (copy, there)
+    assert store.find(KEY, None, shipped) == (PROFILE, own)
+    assert store.find(replace(KEY, draft_bits=8), None, shipped) == (PROFILE, own)
 
 
 def test_a_damaged_match_is_an_error_not_a_miss(shipped: Path, tmp_path: Path) -> None:
@@ -439,11 +501,34 @@ def test_a_damaged_match_is_an_error_not_a_miss(shipped: Path, tmp_path: Path) -
     assert store.find(KEY, None, shipped) is not None
 
 
-def test_saving_replaces_the_old_file_and_leaves_no_other(tmp_path: Path) -> None:
-    store.save(PROFILE, tmp_path)
-    path = store.save(replace(PROFILE, fixed=2.0), tmp_path)
+def test_saving_replaces_the_entry_of_the_key_and_keeps_the_rest(tmp_path: Path) -> None:
+    """Also entries of other versions, which this one cannot read, and the note to readers."""
+    other = replace(PROFILE, key=replace(KEY, shape="L2-d64"))
+    newer = {"key": {"version": KEY.version + 1}, "surprise": 1}
+    path = written(tmp_path, json.dumps({"note": "By hand.", "profiles": [as_read(), newer]}))
+    assert store.save(other, tmp_path) == path
+    store.save(replace(PROFILE, fixed=2.0), tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
-    assert store.load(path).fixed == 2.0
+    assert store.load(path) == [other, replace(PROFILE, fixed=2.0)]
+    raw = json.loads(path.read_text("utf-8"))
+    assert raw["note"] == "By hand."
+    assert newer in raw["profiles"]
+
+
+def test_saving_into_a_damaged_file_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    path = entry(tmp_path, {"key": None})
+    before = path.read_bytes()
+    with pytest.raises(ProfileError, match=f"{path}, entry 2"):
+        store.save(PROFILE, tmp_path)
+    assert path.read_bytes() == before
+
+
+def test_profiles_saved_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    """Locks belong to an open file, so threads exclude each other as processes do."""
+    made = [replace(PROFILE, key=replace(KEY, threads=n)) for n in range(1, 33)]
+    with ThreadPoolExecutor(8) as pool:
+        (path,) = set(pool.map(lambda profile: store.save(profile, tmp_path), made))
+    assert {profile.key for profile in store.load(path)} == {profile.key for profile in made}
 
 
 def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -458,24 +543,23 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(OSError, match="disk full"):
         store.save(replace(PROFILE, fixed=2.0), tmp_path)
     monkeypatch.undo()
-    assert store.load(path) == PROFILE
+    assert store.load(path) == [PROFILE]
 
 
 @examples(60)
 @given(st.text(max_size=12), st.text(max_size=12))
 def test_a_key_names_a_plain_file(hardware: str, backend: str) -> None:
-    slug = replace(KEY, hardware=hardware, backend=backend).slug
-    assert Path(slug).name == slug
-    assert not {"/", "\\", "\0"} & set(slug)
+    key = replace(KEY, hardware=hardware, backend=backend)
+    for name in (key.slug, store.path_of(key.hardware, Path()).name):
+        assert Path(name).name == name
+        assert not {"/", "\\", "\0"} & set(name)
 
 
 def test_every_shipped_profile_is_found_by_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file has the name of its key."""
+    """Each is in the file of its hardware."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    shipped = list(store.SHIPPED.glob("*.json"))
+    shipped = [(profile, path) for path in store.SHIPPED.glob("*.json") for profile in store.load(path)]
     assert shipped
-    for path in shipped:
-        profile = store.load(path)
+    for profile, path in shipped:
         assert store.find(profile.key, None) == (profile, path)
-        assert asdict(profile.key)["version"] == KEY.version
         assert profile.residual < 0.15

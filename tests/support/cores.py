@@ -113,7 +113,7 @@ def made_up_profile(head: float = 1e-4, verify_slope: float = 0.02, low_bit: flo
         own = tuple(base * (1 + verify_slope * (r - 1)) for r in rows)
         return (own,) if low_bit is None else (own, tuple(low_bit * seconds for seconds in own))
 
-    key = ProfileKey("made up", 1, "any", "any", "any")
+    key = ProfileKey("made up", 1, "any", "any", "any", 0)
     scan = ((1e-4,) * len(rows),)
     return LatencyProfile(key, rows, (1000,), 5e-5, grows(1.5e-4), grows(1.4e-4), grows(head), scan, 1.0, 0.0, 0.0)
 

@@ -31,14 +31,20 @@ def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
     return Backend(name, linear, GraphedDecoder, dtype, attention, paged=True, packing=packing)
 
 
+def backend_name(dtype: torch.dtype, capability: tuple[int, int], *, triton: bool) -> str:
+    """Return the name of the fastest backend on a GPU of this compute capability, with Triton or without."""
+    if not triton or dtype == torch.float64 or (dtype == torch.bfloat16 and capability < _MULTIPLIES_BF16):
+        return "paged"
+    return "paged-triton" if dtype.itemsize > 2 else "paged-triton-rows"
+
+
 def _kernels(device: torch.device, dtype: torch.dtype) -> tuple[str, Kernels]:
-    portable = "paged", TorchKernels()
-    if device.type != "cuda" or dtype == torch.float64:
-        return portable
-    if dtype == torch.bfloat16 and torch.cuda.get_device_capability(device) < _MULTIPLIES_BF16:
-        return portable
+    if device.type != "cuda":
+        return "paged", TorchKernels()
+    capability = torch.cuda.get_device_capability(device)
     try:
         from engine.backends.cuda.kernels import TritonKernels
     except ImportError:  # torch for Windows has no Triton
-        return portable
-    return "paged-triton" if dtype.itemsize > 2 else "paged-triton-rows", TritonKernels()
+        return backend_name(dtype, capability, triton=False), TorchKernels()
+    name = backend_name(dtype, capability, triton=True)
+    return name, TorchKernels() if name == "paged" else TritonKernels()

@@ -18,7 +18,8 @@ from engine.model.attention import SdpaAttention
 from engine.model.backend import Backend
 from engine.model.linear import PlainLinear
 from engine.model.torch_decoder import TorchDecoder
-from engine.runtime.machine import native_bf16, usable_cores
+from engine.runtime.machine import native_bf16
+from profiles.schema import ProfileKey
 
 log = logging.getLogger("knapserve.engine")
 
@@ -40,18 +41,14 @@ def choose_kernels(setting: str, device: torch.device) -> KernelLibrary | None:
     return kernel_library() if setting != "torch" and device.type == "cpu" else None
 
 
-def choose_dtype(
-    config: EngineConfig, spec: ModelSpec, device: torch.device, kernels: KernelLibrary | None
-) -> torch.dtype:
-    """Return the dtype that `--dtype` names; for "auto", bfloat16 where it is fast, else float32.
+def fast_bf16(spec: ModelSpec, device: torch.device, kernels: KernelLibrary | None) -> bool:
+    """Whether bf16 is the fastest dtype of this machine. `kernels` are the native kernels that will run, if any."""
+    return device.type == "cuda" or native_bf16() or (kernels is not None and widens_bf16(spec))
 
-    `kernels` are the native kernels that will run, if any.
-    """
-    name = config.dtype
-    if name == "auto":
-        fast_bf16 = device.type == "cuda" or native_bf16() or (kernels is not None and widens_bf16(spec))
-        name = "bfloat16" if fast_bf16 else "float32"
-    return torch_dtype(name)
+
+def choose_dtype(setting: str, *, bf16: bool) -> torch.dtype:
+    """Return the dtype that `--dtype` names; for "auto", bfloat16 where it is fast (`bf16`), else float32."""
+    return torch_dtype(setting if setting != "auto" else "bfloat16" if bf16 else "float32")
 
 
 def torch_dtype(name: str) -> torch.dtype:
@@ -60,12 +57,27 @@ def torch_dtype(name: str) -> torch.dtype:
     return dtype
 
 
-def choose_threads(config: EngineConfig, spec: ModelSpec, dtype: torch.dtype, device: torch.device) -> int:
-    """Return the number of threads that compute on the host: on a CPU, at most as many as one layer keeps busy."""
+def choose_threads(setting: int, spec: ModelSpec, dtype: torch.dtype, device: torch.device, cores: int) -> int:
+    """Return the number of threads that compute on the host, from `--threads` and the usable cores.
+
+    On a CPU, they are at most as many as one layer keeps busy.
+    """
     if device.type != "cpu":
         return 1  # the thread that launches passes
-    useful = max(1, min(usable_cores(), _layer_bytes(spec, dtype) // _BYTES_PER_THREAD))
-    return config.threads or useful
+    return setting or max(1, min(cores, _layer_bytes(spec, dtype) // _BYTES_PER_THREAD))
+
+
+def cpu_backend_name(spec: ModelSpec, dtype: torch.dtype, *, kernels: bool) -> str:
+    """Return the name of the fastest backend on a CPU, with the native kernels or without."""
+    return "native" if kernels and dtype == torch.bfloat16 and fits(spec) else "plain-sdpa"
+
+
+def profile_key(
+    spec: ModelSpec, *, hardware: str, threads: int, dtype: torch.dtype, packing: str, backend: str, draft_bits: int
+) -> ProfileKey:
+    """Return the key of the latency profile of a start. `packing`: formats of packed weights, "" for none."""
+    formats = "-".join(filter(None, (str(dtype).removeprefix("torch."), packing)))
+    return ProfileKey(hardware, threads, spec.shape_key, formats, backend, draft_bits)
 
 
 def choose_backend(
@@ -81,7 +93,8 @@ def choose_backend(
     `kernels` come from `choose_kernels`; backends of torch use them to sample. `setting` is the value of `--kernels`.
     Raises ConfigError if it is "native" and the native kernels cannot run the model.
     """
-    if kernels is not None and dtype == torch.bfloat16 and fits(spec):
+    name = cpu_backend_name(spec, dtype, kernels=kernels is not None)
+    if kernels is not None and name == "native":
         return native_backend(spec, threads, kernels)
     if setting == "native":
         raise ConfigError(
@@ -101,7 +114,7 @@ def choose_backend(
     def attention(spec: ModelSpec, size: CacheSize) -> SdpaAttention:
         return SdpaAttention(spec, SlabCache(spec, size.slabs, size.length, cache_dtype, device))
 
-    return Backend("plain-sdpa", PlainLinear, TorchDecoder, cache_dtype, attention, kernels)
+    return Backend(name, PlainLinear, TorchDecoder, cache_dtype, attention, kernels)
 
 
 def configure_torch(
