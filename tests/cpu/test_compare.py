@@ -257,7 +257,7 @@ def test_reports_have_every_policy_and_column() -> None:
     text, page = as_text(record), as_html(record, [])
     assert text.index("knapspec is first or") < text.index("Who is first") < text.index("Speed-up over none")
     assert page.index("knapspec is first or") < page.index("Who is first") < page.index("Speed-up over none")
-    assert "10 of 300 answers differ from those of none (greedy): swift 10." in text
+    assert "10 of 330 answers differ from those of none (greedy): swift 10." in text
     for wanted in (*POLICIES, "mixed, r = 0.3", "context, 16,384 tokens", "2 domains", SAMPLED.name, "toy-1b"):
         assert wanted in text
         assert wanted in page
