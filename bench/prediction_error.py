@@ -72,6 +72,17 @@ def prediction_errors(history: Sequence[RoundRecord]) -> PredictionErrors:
     return PredictionErrors(np.array(tpt).reshape(-1, 2), np.array(acceptance).reshape(-1, 2), *map(float, floors))
 
 
+def pearson(points: np.ndarray) -> float | None:
+    """Return the Pearson correlation of the two columns of points [requests, 2].
+
+    Its square is the R² of the least-squares line, as in KnapSpec's figure 2. None for fewer than three points, or if a
+    column is constant.
+    """
+    if len(points) < 3 or not np.ptp(points, axis=0).all():
+        return None
+    return float(np.corrcoef(points, rowvar=False)[0, 1])
+
+
 def _ratio_error(numerators: Sequence[float], denominators: Sequence[float]) -> float:
     """Return the standard error of Σ numerator / Σ denominator (Cochran, Sampling Techniques, ch. 6)."""
     a, b = np.array(numerators, dtype=float), np.array(denominators, dtype=float)

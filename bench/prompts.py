@@ -13,6 +13,7 @@ from bench.targets import Prompt
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 
+_CHARACTERS = 16  # of a text for each token of a context: more than are needed
 T = TypeVar("T")
 N = TypeVar("N", int, float)
 
@@ -89,7 +90,7 @@ def read_prompts(path: Path, limit: int = 0) -> list[Text]:
 def context_tokens(model: LoadedModel, length: int, text: str = "") -> tuple[int, ...]:
     """Repeat `text`, by default Python's own reference, up to `length` tokens, in whole blocks of the cache."""
     text = text or "\n\n".join(text for _, text in sorted(topics.items()))
-    tokens = model.tokenizer.encode(text, add_special_tokens=False)
+    tokens = model.tokenizer.encode(text[: _CHARACTERS * length], add_special_tokens=False)
     return tuple(islice(cycle(tokens), length - length % model.size.block_size))
 
 

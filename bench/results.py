@@ -100,6 +100,7 @@ _COLUMNS = (
     ("low-bit", "low_bit", "{:.0%}"),
     ("search", "search_share", "{:.1%}"),
     ("search ms", "search_ms", "{:.1f}"),
+    ("memory MB", "memory_mb", "{:.1f}"),
     ("other µs/tok", "other_us_per_token", "{:.0f}"),
     ("differ", "differing_answers", "{}"),
 )

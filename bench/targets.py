@@ -1,12 +1,12 @@
 """Benchmark targets: draft policies of this engine. Other programs are in `bench.peers`."""
 
 import gc
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
-from engine.architecture.spec import LOW_BIT
+from engine.architecture.spec import LOW_BIT, Variants
 from engine.clock import SystemClock
 from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
@@ -73,6 +73,7 @@ class RunStats:
     skipped_attention: int = 0  # sublayers, summed over these passes; `skipped_mlp` and `low_bit` too
     skipped_mlp: int = 0
     low_bit: int = 0  # run in fewer bits
+    plans: Counter[Variants] = field(default_factory=Counter)  # draft passes by plan
     searches: int = 0  # finished ones
     knapsack_seconds: float = 0.0  # of searches without decisions
     context: float = 0.0  # cached positions that decode rounds read, mean over layers
@@ -113,6 +114,7 @@ class RunStats:
             self.skipped_attention += r.skipped_attention * r.draft_passes
             self.skipped_mlp += r.skipped_mlp * r.draft_passes
             if r.plan is not None:
+                self.plans[r.plan] += r.draft_passes
                 self.low_bit += sum(variant >= LOW_BIT for variant in r.plan[:-1]) * r.draft_passes
 
     def add_batch(self, tokens: int, seconds: float) -> None:

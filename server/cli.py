@@ -56,6 +56,7 @@ _COMMANDS = {
         "bench.compare.run",
     ),
     "bench decode": ("compare the decoding speed of draft policies", "bench.decode"),
+    "bench paper": ("repeat an experiment of the papers", "bench.paper.run"),
     "bench prefill": ("measure the speed of processing a long prompt", "bench.prefill"),
     "bench serve": ("measure the streaming speed of running servers", "bench.serve"),
 }

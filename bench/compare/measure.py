@@ -2,7 +2,7 @@
 
 import gc
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench import results
@@ -29,10 +29,12 @@ def measure_cell(
     workload: Workload,
     temperature: Temperature,
     sizes: Sizes,
+    detail: Callable[[RunStats], dict[str, Any]] | None = None,
 ) -> Cell:
     """Answer a workload's prompts with all policies in turns, `sizes.repeat` times.
 
-    Each policy begins each time without any knowledge. Which one has the first turn rotates.
+    Each policy begins each time without any knowledge. Which one has the first turn rotates. `detail` makes further
+    figures of a row, of all repeats together.
     """
     names = [each.name for each in entries]
     stats = [RunStats() for _ in names]
@@ -49,12 +51,14 @@ def measure_cell(
     rows = [
         results.summarise(target, stats[0], model.spec.layers)
         | {"search_ms": 1e3 * target.stats.search_seconds, "differing_answers": differing[target.name]}
-        | _speeds(_median_run(target.stats.batches, count), plain_total)
+        | speeds(_median_run(target.stats.batches, count), plain_total)
         | {"repeats": [sum_batches(target.stats.batches[i : i + count]) for i in range(0, sizes.repeat * count, count)]}
         for target in targets
     ]
     for row, own in zip(rows, stats, strict=True):
         _set_ceiling(row, own)
+        if detail is not None:
+            row |= detail(own)
     return Cell(workload.column, workload.name, temperature.name, workload.value, count, workload.switches, rows)
 
 
@@ -98,7 +102,7 @@ def _median_run(batches: Sequence[BatchTotals], prompts: int) -> BatchTotals:
     return sum_batches(chosen)
 
 
-def _speeds(own: BatchTotals, plain: BatchTotals) -> dict[str, Any]:
+def speeds(own: BatchTotals, plain: BatchTotals) -> dict[str, Any]:
     """Return the figures of speed of a row, of whole answers and of decoding."""
     speed = own.tokens / own.seconds
     found: dict[str, Any] = {

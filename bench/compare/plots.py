@@ -30,36 +30,40 @@ def draw(record: Record) -> list[Picture]:
     except ImportError:
         return []
     context = "Speed-up of decoding by context length"
-    facts = ", ".join(str(record.machine[name]) for name in ("model", "machine") if name in record.machine)
     found: list[Picture] = []
     for name, title, figure in (
-        ("speedup", "Speed-up of whole answers over none", _heat_map(Figure, record, _WHOLE)),
-        ("decode", "Speed-up of decoding over none", _heat_map(Figure, record, _DECODE)),
+        ("speedup", "Speed-up of whole answers over none", heat_map(Figure, record, _WHOLE)),
+        ("decode", "Speed-up of decoding over none", heat_map(Figure, record, _DECODE)),
         ("context", context, _lines(Figure, record, "context")),
         ("mixed", "Speed-up of decoding by mix ratio r", _lines(Figure, record, "mixed")),
         ("acceptance", "Acceptance by share of skipped sublayers", _scatter(Figure, record)),
     ):
         if figure is not None:
-            figure.suptitle(f"{title}\n{facts}", fontsize="medium")
-            png = io.BytesIO()
-            figure.savefig(png, format="png", dpi=_DPI)
-            found.append(Picture(name, title, png.getvalue()))
+            found.append(Picture(name, title, as_png(figure, title, record)))
     return found
+
+
+def as_png(figure: Figure, title: str, record: Record) -> bytes:
+    """Return the picture as a PNG, headed by its title, the model and the machine."""
+    facts = ", ".join(str(record.machine[name]) for name in ("model", "machine") if name in record.machine)
+    figure.suptitle(f"{title}\n{facts}", fontsize="medium", wrap=True)
+    png = io.BytesIO()
+    figure.savefig(png, format="png", dpi=_DPI)
+    return png.getvalue()
 
 
 def _cells(record: Record, column: str, temperature: str) -> list[Cell]:
     return [cell for cell in record.cells if (cell.column, cell.temperature) == (column, temperature)]
 
 
-def _values(cells: list[Cell], policy: str, key: str) -> list[float]:
+def values_of(cells: list[Cell], policy: str, key: str) -> list[float]:
     """Return a figure of a policy in each cell; NaN where it has none."""
     rows = [next(row for row in cell.rows if row["policy"] == policy) for cell in cells]
     return [row.get(key, math.nan) for row in rows]
 
 
-def _style(record: Record, policy: str) -> dict[str, Any]:
-    """Return the colour and the marker of a policy, and a broad line for ours."""
-    index = record.policies.index(policy) - 1
+def style(index: int, policy: str) -> dict[str, Any]:
+    """Return the colour and the marker of a line, by its number, and a broad line for our policy."""
     ours = {"linewidth": 3.0, "zorder": 3} if policy == OURS else {}
     return {"color": _COLOURS[index % len(_COLOURS)], "marker": _MARKERS[index % len(_MARKERS)], **ours}
 
@@ -69,13 +73,13 @@ def _temperatures(record: Record, *columns: str) -> list[str]:
     return [t.name for t in TEMPERATURES if any(_cells(record, column, t.name) for column in columns)]
 
 
-def _heat_map(figure_of: type[Figure], record: Record, key: str) -> Figure | None:
+def heat_map(figure_of: type[Figure], record: Record, key: str) -> Figure | None:
     """Draw the speed-ups with their numbers: workloads down, policies across."""
     panels, policies = _temperatures(record, *WORKLOADS), record.policies[1:]
     if not panels or not policies:
         return None
     columns = [[cell for column in WORKLOADS for cell in _cells(record, column, panel)] for panel in panels]
-    grids = [[_values([cell], policy, key)[0] for cell in cells for policy in policies] for cells in columns]
+    grids = [[values_of([cell], policy, key)[0] for cell in cells for policy in policies] for cells in columns]
     known = [abs(math.log2(value)) for grid in grids for value in grid if value > 0]
     reach = max([0.25, *known])
     rows, width = max(map(len, columns)), len(policies)
@@ -109,18 +113,18 @@ def _lines(figure_of: type[Figure], record: Record, column: str) -> Figure | Non
     if not panels or not record.policies[1:]:
         return None
     figure = figure_of(figsize=(3 + 3.8 * len(panels), 3.8), layout="constrained")
-    for axes, panel in zip(_panels(figure, len(panels)), panels, strict=True):
+    for axes, panel in zip(panels_of(figure, len(panels)), panels, strict=True):
         cells = sorted(_cells(record, column, panel), key=lambda cell: cell.value or 0)
         at = [cell.value or 0 for cell in cells]
-        for policy in record.policies[1:]:
-            axes.plot(at, _values(cells, policy, _DECODE), label=policy, markersize=5, **_style(record, policy))
+        for index, policy in enumerate(record.policies[1:]):
+            axes.plot(at, values_of(cells, policy, _DECODE), label=policy, markersize=5, **style(index, policy))
         axes.axhline(1, color="#8a94a3", linewidth=1, linestyle="--", zorder=0)
         if column == "context":
             axes.set_xscale("log", base=2)
             axes.minorticks_off()
         axes.set_xticks(at, [f"{value:,.10g}" for value in at])
         axes.set(title=panel, xlabel="context, tokens" if column == "context" else "mix ratio r")
-    _finish(figure, "speed-up of decoding over none")
+    finish(figure, "speed-up of decoding over none")
     return figure
 
 
@@ -129,25 +133,28 @@ def _scatter(figure_of: type[Figure], record: Record) -> Figure | None:
     panels = _temperatures(record, *WORKLOADS)
     figure = figure_of(figsize=(3 + 3.8 * len(panels), 3.8), layout="constrained")
     drawn = False
-    for axes, panel in zip(_panels(figure, len(panels)), panels, strict=True):
+    for axes, panel in zip(panels_of(figure, len(panels)), panels, strict=True):
         cells = [cell for column in WORKLOADS for cell in _cells(record, column, panel)]
-        for policy in record.policies[1:]:
-            both = zip(_values(cells, policy, "skipped_attention"), _values(cells, policy, "skipped_mlp"), strict=True)
-            skipped, alpha = [sum(pair) / 2 for pair in both], _values(cells, policy, "alpha")
+        for index, policy in enumerate(record.policies[1:]):
+            both = zip(
+                values_of(cells, policy, "skipped_attention"), values_of(cells, policy, "skipped_mlp"), strict=True
+            )
+            skipped, alpha = [sum(pair) / 2 for pair in both], values_of(cells, policy, "alpha")
             if all(math.isnan(x + y) for x, y in zip(skipped, alpha, strict=True)):
                 continue  # it skips nothing, such as lookup
             drawn = True
-            axes.plot(skipped, alpha, label=policy, linestyle="", alpha=0.75, markersize=6, **_style(record, policy))
+            axes.plot(skipped, alpha, label=policy, linestyle="", alpha=0.75, markersize=6, **style(index, policy))
         axes.set(title=panel, xlabel="share of sublayers that drafts skip", xlim=(-0.04, 1.0), ylim=(-0.04, 1.04))
-    _finish(figure, "α, accepted ÷ tested")
+    finish(figure, "α, accepted ÷ tested")
     return figure if drawn else None
 
 
-def _panels(figure: Figure, count: int) -> list[Axes]:
-    return list(figure.subplots(1, count, sharey=True, squeeze=False)[0]) if count else []
+def panels_of(figure: Figure, count: int, shared: bool = True) -> list[Axes]:
+    """Return `count` axes beside each other, perhaps with a `shared` y axis."""
+    return list(figure.subplots(1, count, sharey=shared, squeeze=False)[0]) if count else []
 
 
-def _finish(figure: Figure, label: str) -> None:
+def finish(figure: Figure, label: str) -> None:
     """Label the first panel, and add grids and one legend for all panels."""
     for axes in figure.axes:
         axes.grid(color="#e3e7ed", linewidth=0.8)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from bench.files import write
 from engine.errors import ConfigError
 
-_FILE = "results.json"
+_FILE = "results.json"  # of `bench compare`
 
 
 class Temperature(NamedTuple):
@@ -47,6 +47,7 @@ class Record:
     cells: list[Cell] = field(default_factory=list)
     memory: list[dict[str, Any]] = field(default_factory=list)  # `bench.compare.memory`, by policy
     directory: Path | None = None
+    file: str = _FILE  # in the directory
 
     def find(self, column: str, workload: str, temperature: str) -> Cell | None:
         """Return a finished cell."""
@@ -56,7 +57,7 @@ class Record:
     def save(self) -> None:
         """Replace the file, in one step: an interruption leaves the old file or the new one."""
         if self.directory is not None:
-            write(self.directory / _FILE, self.as_json())
+            write(self.directory / self.file, self.as_json())
 
     def as_json(self) -> str:
         kept = {"settings": self.settings, "machine": self.machine, "cells": [asdict(cell) for cell in self.cells]}
@@ -67,13 +68,13 @@ class Record:
         return list(self.settings["policies"])
 
 
-def open_record(directory: Path | None, settings: dict[str, Any], restart: bool) -> Record:
+def open_record(directory: Path | None, settings: dict[str, Any], restart: bool, file: str = _FILE) -> Record:
     """Return the record in a directory, or a new one. Raises ConfigError if it is damaged or of other settings."""
     settings = json.loads(json.dumps(settings))  # as it reads from a file
-    record = Record(settings, directory=directory)
-    if directory is None or restart or not (directory / _FILE).exists():
+    record = Record(settings, directory=directory, file=file)
+    if directory is None or restart or not (directory / file).exists():
         return record
-    path = directory / _FILE
+    path = directory / file
     try:
         found = json.loads(path.read_text("utf-8"))
         record.cells = [Cell(**cell) for cell in found["cells"]]
@@ -85,5 +86,5 @@ def open_record(directory: Path | None, settings: dict[str, Any], restart: bool)
     changed = [name for name in {**before, **settings} if before.get(name) != settings.get(name)]
     if changed:
         changes = "; ".join(f"{name} was {before.get(name)}, now {settings.get(name)}" for name in changed)
-        raise ConfigError(f"{directory} has results of other settings ({changes}); choose another --out, or --restart")
+        raise ConfigError(f"{path} has results of other settings ({changes}); choose another --out, or --restart")
     return record

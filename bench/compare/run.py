@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--restart", action="store_true", help="discard earlier results in --out")
 
 
-class _Options(NamedTuple):
+class Options(NamedTuple):
     """The checked flags."""
 
     columns: tuple[str, ...]
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     return 0
 
 
-def _options(args: argparse.Namespace) -> _Options:
+def _options(args: argparse.Namespace) -> Options:
     """Check the flags that need no model. Raises ConfigError."""
     columns = tuple(args.columns.split(",")) if args.columns else WORKLOADS if args.quick else _COLUMNS
     if unknown := [column for column in columns if column not in _COLUMNS]:
@@ -132,7 +132,7 @@ def _options(args: argparse.Namespace) -> _Options:
         base.contexts if args.contexts is None else numbers("--contexts", args.contexts, int, COUNT),
         args.repeat,
     )
-    return _Options(columns, sizes, read_prompts(args.prompts), _context_text(args.context_text))
+    return Options(columns, sizes, read_prompts(args.prompts), _context_text(args.context_text))
 
 
 def _context_text(path: Path | None) -> str:
@@ -148,13 +148,13 @@ def _context_text(path: Path | None) -> str:
     return text
 
 
-def _measure(args: argparse.Namespace, config: EngineConfig, options: _Options) -> Record:
+def _measure(args: argparse.Namespace, config: EngineConfig, options: Options) -> Record:
     """Load the model and measure all cells that are not there yet."""
     model = LoadedModel(config)
     entries = contenders(args.policies or ",".join(model.core(config).info.policies), POLICIES, config)
     columns, sizes, texts, context_text = options
-    record = open_record(args.out, _settings(model, config, entries, options), args.restart)
-    record.machine = _machine(model, config)
+    record = open_record(args.out, settings_of(model, config, entries, options), args.restart)
+    record.machine = machine_facts(model, config)
     workloads = make_workloads(model, config, texts, columns, sizes, context_text, skip_long=args.contexts is None)
     model.warm_up()
     if workloads:
@@ -171,16 +171,19 @@ def measure_cells(
     record: Record,
     cells: Sequence[tuple[Workload, Temperature]],
     measure: Callable[[Workload, Temperature], Cell],
+    show: bool = True,
 ) -> None:
-    """Measure the cells that the record lacks, save each one, and say on stderr how long the others may take."""
+    """Measure the cells that the record lacks, save each one, and `show` on stderr how long the others may take."""
     todo = [(w, t) for w, t in cells if record.find(w.column, w.name, t.name) is None]
-    if len(todo) < len(cells):
+    if show and len(todo) < len(cells):
         print(f"{len(cells) - len(todo)} of {len(cells)} cells are measured already", file=sys.stderr)
     prompts = [len(workload.prompts) for workload, _ in todo]
     started = time.monotonic()
     for number, (workload, temperature) in enumerate(todo, 1):
         record.cells.append(measure(workload, temperature))
         record.save()
+        if not show:
+            continue
         left = (time.monotonic() - started) / sum(prompts[:number]) * sum(prompts[number:])
         print(
             f"[{number}/{len(todo)}] {workload.column}, {workload.name}, {temperature.name}; "
@@ -189,8 +192,8 @@ def measure_cells(
         )
 
 
-def _settings(
-    model: LoadedModel, config: EngineConfig, entries: Sequence[Contender], options: _Options
+def settings_of(
+    model: LoadedModel, config: EngineConfig, entries: Sequence[Contender], options: Options
 ) -> dict[str, Any]:
     """Return all that cells depend on, by name. Results of other settings must not stand beside each other."""
     prompts = hashlib.sha256(repr(options.texts).encode()).hexdigest()
@@ -241,7 +244,7 @@ def _flags(config: object, prefix: str = "") -> dict[str, str]:
     return found
 
 
-def _machine(model: LoadedModel, config: EngineConfig) -> dict[str, Any]:
+def machine_facts(model: LoadedModel, config: EngineConfig) -> dict[str, Any]:
     """Return facts about model and machine, for the reader."""
     prior = model.prior(config)
     synthetic = " (SYNTHETIC weights: real shape, random text)" if model.source.name.startswith(SYNTHETIC) else ""

@@ -86,6 +86,12 @@ class KnapsackConfig:
         "policy knapsack: weight of the cheaper kind of sublayer, in ticks; 1: as in the paper",
         limits=COUNT,
     )
+    items: str = setting(
+        "sublayers",
+        "policy knapsack: items of the knapsack: attention and MLP on their own, as in the paper (sublayers), or whole "
+        "layers, for comparisons (layers)",
+        choices=("sublayers", "layers"),
+    )
 
 
 @dataclass(frozen=True)

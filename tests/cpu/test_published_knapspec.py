@@ -71,21 +71,26 @@ class Paper:
             rows.append(torch.einsum("hn,nhd->hd", scores.softmax(-1), v).flatten())
         return h + attention.o_proj(torch.stack(rows))
 
-    def select(self, t_attn: float, t_mlp: float) -> tuple[tuple[int, ...], int, float]:
-        """Return S*, γ* and α̂: algorithm 1 without its nesting of the skip, and algorithm 2."""
-        count, delta = len(self.layers), min(t_attn, t_mlp)
-        w = [round(t_attn / delta), round(t_mlp / delta)] * count
-        budget = count * (w[0] + w[1]) // 2
+    def select(self, t_attn: float, t_mlp: float, width: int = 1) -> tuple[tuple[int, ...], int, float]:
+        """Return S*, γ* and α̂: algorithm 1 without its nesting of the skip, and algorithm 2.
+
+        `width`: sublayers that are skipped together.
+        """
+        count, times = len(self.layers), [t_attn, t_mlp] if width == 1 else [t_attn + t_mlp]
+        w = [round(t / min(times)) for t in times] * count
+        budget = sum(w) // 2
         g: dict[int, tuple[Tensor, tuple[int, ...]]] = {0: (self.x[0], ())}
-        for i in range(2 * count):
+        for i, weight in enumerate(w):
             best: dict[int, tuple[float, Tensor, tuple[int, ...]]] = {}
             for runs in (True, False):  # ties execute
                 for j, (h, chosen) in g.items():
-                    after = self.mapped(i, h, self.positions) if runs else h
-                    saved = j if runs else j + w[i]
-                    similar = float(F.cosine_similarity(after, self.x[i + 1], dim=-1).mean())
+                    after = h
+                    for sublayer in range(i * width, (i + 1) * width) if runs else ():
+                        after = self.mapped(sublayer, after, self.positions)
+                    saved = j if runs else j + weight
+                    similar = float(F.cosine_similarity(after, self.x[(i + 1) * width], dim=-1).mean())
                     if similar > max(TAU, best[saved][0] if saved in best else -1) and saved <= budget:
-                        best[saved] = similar, after, (*chosen, TARGET if runs else SKIP)
+                        best[saved] = similar, after, (*chosen, *[TARGET if runs else SKIP] * width)
             g = {j: (h, chosen) for j, (_, h, chosen) in best.items()}
         found: tuple[float, tuple[int, ...], int, float] = (0.0, (), 0, 0.0)
         for k in sorted(g):
@@ -142,16 +147,19 @@ DAILY = (1, 15)  # plans that skip, and one that changes
 @pytest.mark.parametrize(
     "seed", [pytest.param(seed, marks=[] if seed in DAILY else pytest.mark.nightly) for seed in range(20)]
 )
-def test_plan_and_length_equal_the_naive_reading(seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("items", ["sublayers", "layers"])
+def test_plan_and_length_equal_the_naive_reading(seed: int, items: str, tmp_path: Path) -> None:
     shape = {"num_hidden_layers": 2 + seed % 4, "intermediate_size": (64, 96, 160)[seed % 3]}
     reference = tiny_model(tmp_path, seed=seed, scale=0.5 + 0.1 * (seed % 5), drafts=True, **shape).double()
     profile = made_up_profile()
     profile = replace(profile, mlp_at=tuple(tuple(t * (1 + seed % 5 * 0.7) for t in each) for each in profile.mlp_at))
-    core = load(torch.float64, profile, model=tmp_path).core(EngineConfig())
+    core = load(torch.float64, profile, model=tmp_path).core(EngineConfig(knapsack=KnapsackConfig(items=items)))
     for found in islice(searches(core, request(max_tokens=120)), 2):
         t_attn, t_mlp = core.costs.sublayers(found.context)[:2]
         with torch.inference_mode():
-            plan, gamma, alpha = Paper(reference, found.tokens, found.positions).select(t_attn, t_mlp)
+            plan, gamma, alpha = Paper(reference, found.tokens, found.positions).select(
+                t_attn, t_mlp, width=1 if items == "sublayers" else 2
+            )
         choice = found.state.choice
         assert choice is not None
         assert (choice.variants[:-1], choice.gamma) == (plan, gamma)

@@ -62,7 +62,7 @@ class InContextSkip(DraftPolicy[SkipState]):
 
     def _choose(self, passes: CandidatePass, references: References) -> Variants | None:
         def run(layer: int, states: Tensor) -> Tensor:
-            return passes.run(states, [_layer_plan(layer, self._layers)] * len(states))
+            return passes.run(states, [layer_plan(layer, self._layers)] * len(states))
 
         chosen = skip_layers(references.states[::2], self._skips, run)
         return None if chosen is None else (*(variant for each in chosen for variant in (each, each)), TARGET)
@@ -93,6 +93,6 @@ def skip_layers(references: Tensor, skips: int, run: Callable[[int, Tensor], Ten
     return next((found.variants for found in table.candidates() if found.saved == skips), None)
 
 
-def _layer_plan(layer: int, layers: int) -> Variants:
+def layer_plan(layer: int, layers: int) -> Variants:
     """Return the plan that runs one layer only."""
     return (SKIP, SKIP) * layer + (TARGET, TARGET) + (SKIP, SKIP) * (layers - 1 - layer) + (TARGET,)

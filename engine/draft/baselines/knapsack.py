@@ -18,6 +18,7 @@ import numpy as np
 
 from engine.architecture.spec import TARGET, Variants
 from engine.draft.base import BatchView, CandidatePass, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.draft.baselines.clasp import layer_plan
 from engine.step import Plan, References
 
 if TYPE_CHECKING:
@@ -91,7 +92,14 @@ class PublishedKnapSpec(DraftPolicy[SearchState]):
         passes = view.candidates([position for each in rows for position in each.positions])
         seconds = self._costs.sublayers(view.context)
         return search(
-            states, passes, seconds, self._spec.whole, config.gamma, tau=config.tau, resolution=config.resolution
+            states,
+            passes,
+            seconds,
+            self._spec.whole,
+            config.gamma,
+            tau=config.tau,
+            resolution=config.resolution,
+            whole_layers=config.items == "layers",
         )
 
     def rows_to_record(self, view: RequestView[SearchState]) -> int:
@@ -126,19 +134,27 @@ def search(
     *,
     tau: float = 0.5,
     resolution: int = 1,
+    whole_layers: bool = False,
 ) -> Choice:
     """Solve the knapsack (algorithm 1) and return the candidate of the largest TPT, or the whole model without any.
 
     `references` [2L+1, rows, hidden]: the full model's states. `seconds`: t of each sublayer at this context. `most`:
-    the longest draft, D.
+    the longest draft, D. `whole_layers`: the items are layers, so that attention and MLP are skipped together.
     """
     from engine.model.knapsack import Knapsack, skipping
 
-    ticks = weights(seconds, resolution)
-    table = Knapsack(references, skipping(ticks), capacity=sum(ticks) // 2, tau=tau)  # skips at most K/2
+    width = 2 if whole_layers else 1  # sublayers of an item
+    ticks = weights([sum(seconds[i : i + width]) for i in range(0, len(seconds), width)], resolution)
+    table = Knapsack(references[::width], skipping(ticks), capacity=sum(ticks) // 2, tau=tau)  # skips at most K/2
     while not table.done:
-        passes.fill_rows(table, len(ticks))
-    states = {(*found.variants, TARGET): found.state for found in table.candidates()}
+        if whole_layers:
+            table.advance(lambda layer, states, _: passes.run(states, [layer_plan(layer, len(ticks))] * len(states)))
+        else:
+            passes.fill_rows(table, len(ticks))
+    states = {
+        (*(variant for variant in found.variants for _ in range(width)), TARGET): found.state
+        for found in table.candidates()
+    }
     if not states:  # all were pruned, or are not numbers
         return Choice(whole, most, 1.0, 1.0 / sum(seconds))
     choices = [

@@ -1,0 +1,333 @@
+"""`bench paper`: each experiment on the prepared fixture, and its figures against values computed by hand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.compare.record import Cell, Record
+from bench.paper import run as command
+from bench.paper.experiments import EXPERIMENTS, INTERVALS, correlations, detailed, skip_map
+from bench.paper.figures import by_request, by_setting, by_sublayer, over_cells, skip_shares
+from bench.prediction_error import pearson
+from engine.draft.baselines.layer_sets import LayerSets
+from engine.draft.fixed import uniform_variants
+from engine.runtime import layer_sets
+from engine.runtime.build import LoadedModel
+from server.cli import main
+from tests.support import PREPARED, PROMPT_FILE
+from tests.support.cores import load
+
+PNG = b"\x89PNG\r\n\x1a\n"
+Run = Callable[..., CompletedProcess[str]]
+
+
+def row(policy: str, **figures: Any) -> dict[str, Any]:
+    """Make a row as `measure_cell` does: 20 tokens in 2 s, 16 of them decoded in 1 s."""
+    found: dict[str, Any] = {"policy": policy, "total": [20, 2.0, 16, 1.0], "differing_answers": 0, "rounds": 16}
+    found |= {"accepted": 0, "tested": 0, "search_seconds": 0.0, "plans": {}, "requests": []}
+    return found | figures
+
+
+def record_of(*cells: list[dict[str, Any]], column: str = "domains") -> Record:
+    made = [Cell(column, f"w{i}", "greedy", None, 1, None, rows) for i, rows in enumerate(cells)]
+    return Record({"policies": [each["policy"] for each in cells[0]]}, cells=made)
+
+
+def test_skip_shares_are_shares_of_draft_passes() -> None:
+    """Of two layers: 3 passes skip the first MLP and the second attention, 1 skips nothing, 4 skip the second MLP."""
+    one = row("knapsack", plans={"10011": 3, "11111": 1})
+    two = row("knapsack", plans={"11101": 4})
+    assert skip_shares([one]) == [0, 0.75, 0.75, 0]
+    assert skip_shares([one, two]) == [0, 3 / 8, 3 / 8, 4 / 8]
+    record = record_of([row("none"), one, row("lookup")], [row("none"), two, row("lookup")])
+    titles = ["layer", "knapsack, attention", "knapsack, MLP", "lookup, attention", "lookup, MLP"]
+    assert skip_map(record) == [titles, ["1", "0%", "38%", "", ""], ["2", "38%", "50%", "", ""]]
+    (panel,) = by_sublayer(record)
+    assert [*panel.series["knapsack"][0]] == [1, 2, 3, 4]
+    assert over_cells(record)[1]["skipped_attention"] == pytest.approx((0 + 3 / 8) / 2)
+    assert over_cells(record)[1]["skipped_mlp"] == pytest.approx((3 / 8 + 4 / 8) / 2)
+
+
+def test_correlation_is_that_of_predicted_and_measured_tpt() -> None:
+    """Sums of (1, 2, 3) and (1, 2, 4) about their means: 3 / √(2 · 14/3) = 0.98198; R² = 27/28."""
+    first = row("knapsack", requests=[[1, 1, 0.5, 0.9], [2, 2, 0.5, 0.8]])
+    second = row("knapsack", requests=[[3, 4, 0.5, 0.7]])
+    record = record_of([row("none"), first, row("swift")], [row("none"), second, row("swift")])
+    _, found, empty = correlations(record)
+    assert found == ["knapsack", "3", "0.982", "0.964", "-0.982", "0.964"]
+    assert empty == ["swift", "0", "", "", "", ""]
+    assert by_request(record)[1].series["knapsack"] == ([0.9, 0.8, 0.7], [1, 2, 4])
+    assert pearson(np.array([[1.0, 1], [2, 2]])) is None
+    assert pearson(np.array([[1.0, 1], [2, 1], [3, 1]])) is None
+
+
+def test_rows_over_all_cells_are_sums_not_means() -> None:
+    quick = row("fixed", total=[20, 1.0, 16, 0.5], rounds=4, accepted=9, tested=10, search_seconds=0.1)
+    slow = row("fixed", total=[10, 3.0, 6, 2.0], rounds=6, accepted=0, tested=10, search_seconds=0.4)
+    record = record_of([row("none"), quick], [row("none"), slow])
+    found = over_cells(record)[1]
+    assert found["tokens_per_second"] == 30 / 4
+    assert found["speedup"] == (30 / 4) / (40 / 4)
+    assert found["decode_speedup"] == (22 / 2.5) / (32 / 2)
+    assert (found["alpha"], found["acceptance_length"]) == (9 / 20, 22 / 10)
+    assert (found["search_share"], found["search_ms"]) == (0.5 / 2.5, 500)
+    assert [line[0] for line in detailed(record)[1:]] == ["w0", "w0", "w1", "w1", "all", "all"]
+    record.cells = [Cell("context", c.workload, "greedy", 256, 1, None, c.rows) for c in record.cells]
+    assert len(detailed(record)) == 5
+
+
+def test_a_sweep_has_its_setting_on_the_axis() -> None:
+    record = record_of([row("none"), row("knapsack:tau=-1"), row("knapsack:tau=0.5", search_seconds=0.25)])
+    record.memory = [{"policy": "knapsack:tau=0.5", "growth": 3_000_000}, {"policy": "none", "error": "unknown"}]
+    share, memory = by_setting(record, ("search_share", ""), ("memory_mb", ""), x="τ")
+    assert share.series["knapsack"] == ([-1, 0.5], [0, 0.25])
+    assert memory.series["knapsack"][1][1] == 3
+
+
+@pytest.fixture(scope="module")
+def model() -> LoadedModel:
+    return load()
+
+
+@pytest.fixture
+def paper(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, model: LoadedModel) -> Run:
+    """Run the command on the prepared fixture, which is loaded once."""
+    monkeypatch.setattr(command, "LoadedModel", lambda config: model)
+
+    def run(*flags: str) -> CompletedProcess[str]:
+        arguments = ("bench", "paper", *flags, "--model", str(PREPARED))
+        try:
+            code = main(arguments)
+        except SystemExit as left:
+            code = int(left.code or 0)
+        return CompletedProcess(arguments, code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def datasets(tmp_path: Path) -> list[str]:
+    """Flags that name two datasets of three lines."""
+    lines = {
+        "alpaca": [{"instruction": f"Name {i} colours.", "input": "", "output": ""} for i in range(3)],
+        "math": [{"problem": f"What is {i} + 31?", "solution": ""} for i in range(3)],
+    }
+    flags: list[str] = []
+    for name, own in lines.items():
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in own), "utf-8")
+        flags += ["--dataset", f"{name}={path}"]
+    return flags
+
+
+SMALL = ("--limit", "1", "--max-tokens", "12")
+FLAGS = {
+    "speed": ("--policies", "knapsack,swift,lookup"),
+    "context": ("--contexts", "64,128", "--policies", "knapsack"),
+    "mix": ("--policies", "knapsack"),
+    "correlation": ("--max-tokens", "64"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.nightly] if name in ("interval", "coupled") else [])
+        for name in EXPERIMENTS
+        if name != "ood"
+    ],
+)
+def test_each_experiment_writes_three_files_and_measures_nothing_again(
+    name: str, paper: Run, datasets: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "measure_memory", lambda entry, *_: {"policy": entry.name, "growth": 2_000_000})
+    out = tmp_path / "deep" / "out"
+    flags = (name, *datasets, *SMALL, *FLAGS.get(name, ()), "--out", str(out))
+    first = paper(*flags)
+    assert (first.returncode, first.stderr) == (0, "")
+    pictures = {f"{name}.png"} if find_spec("matplotlib") else set()
+    assert {path.name for path in out.iterdir()} == {f"{name}.json", f"{name}.md"} | pictures
+    found = json.loads((out / f"{name}.json").read_text("utf-8"))
+    assert found["machine"].keys() >= {"model", "machine", "prompts", "versions", "command"}
+    assert found["settings"]["experiment"] == name
+    assert not any(figures["differing_answers"] for cell in found["cells"] for figures in cell["rows"])
+    for cell in found["cells"]:
+        drafted = next(figures for figures in cell["rows"] if "knapsack" in figures["policy"])
+        assert sum(drafted["plans"].values()) > 0
+    table = (out / f"{name}.md").read_text("utf-8")
+    assert "knapsack" in table
+    assert "alpaca=" in table
+    if pictures:
+        assert (out / f"{name}.png").read_bytes().startswith(PNG)
+
+    def fail(*_: object) -> None:
+        raise AssertionError("measured again")
+
+    monkeypatch.setattr(command, "measure_cell", fail)
+    monkeypatch.setattr(command, "measure_memory", fail)
+    second = paper(*flags)
+    assert (second.returncode, second.stdout) == (0, first.stdout)
+    other = paper(*flags, "--limit", "3")
+    assert (other.returncode, other.stdout) == (2, "")
+    assert f"{name}.json has results of other settings (" in other.stderr
+    assert "limit was 1, now 3" in other.stderr
+    assert len(other.stderr.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_an_interrupted_experiment_goes_on_with_the_missing_cells(
+    paper: Run, datasets: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[str] = []
+    measure_cell = command.measure_cell
+
+    def interrupted(*args: Any) -> Cell:
+        if measured == ["alpaca"]:
+            measured.append("interruption")
+            raise KeyboardInterrupt
+        measured.append(args[2].name)
+        return measure_cell(*args)
+
+    monkeypatch.setattr(command, "measure_cell", interrupted)
+    flags = ("map", *datasets, *SMALL, "--out", str(tmp_path / "out"))
+    assert paper(*flags).returncode == 130
+    assert paper(*flags).returncode == 0
+    assert measured == ["alpaca", "interruption", "math"]
+
+
+@pytest.mark.slow
+def test_without_datasets_the_kit_stands_in_and_the_files_say_so(
+    paper: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    flags = ("map", "--limit", "1", "--max-tokens", "2", "--out", str(tmp_path / "out"))
+    process = paper(*flags)
+    assert process.returncode == 0, process.stderr
+    assert "the kit's own, which stand in" in process.stdout
+    assert "pip install 'knapserve[plots]'" in process.stdout
+    for name in ("map.json", "map.md"):
+        assert "the kit's own, which stand in" in (tmp_path / "out" / name).read_text("utf-8")
+    assert not (tmp_path / "out" / "map.png").exists()
+
+
+@pytest.mark.parametrize("name", ["interval", "map", "correlation"])
+def test_answers_of_one_token_have_no_drafts_and_empty_figures(
+    name: str, paper: Run, datasets: list[str], tmp_path: Path
+) -> None:
+    process = paper(name, *datasets[:2], "--limit", "1", "--max-tokens", "1", "--out", str(tmp_path / "out"))
+    assert process.returncode == 0, process.stderr
+
+
+def test_answers_are_as_long_as_the_paper_of_their_dataset_says(
+    paper: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, datasets: list[str]
+) -> None:
+    story = tmp_path / "stories.jsonl"
+    story.write_text('{"text": "Tom ran. He fell. He cried."}\n' * 2, "utf-8")
+    seen = {}
+
+    def measure(model: object, entries: object, workload: Any, temperature: Any, sizes: Any, detail: object) -> Cell:
+        seen[workload.name] = sizes.max_tokens
+        rows = [row("none"), row("knapsack")]
+        return Cell(workload.column, workload.name, temperature.name, None, 1, None, rows)
+
+    monkeypatch.setattr(command, "measure_cell", measure)
+    out = str(tmp_path / "out")
+    assert paper("map", *datasets, "--dataset", f"tinystories={story}", "--out", out).returncode == 0
+    assert seen == {"alpaca": 512, "math": 512, "tinystories": 128}
+
+
+def write_sets(model: LoadedModel, directory: Path, *domains: str) -> list[str]:
+    """Write layer sets of both policies, and return the flags that name them."""
+    half, axis = uniform_variants(model.spec.layers, 0.5), np.eye(1, model.spec.hidden)
+    single = LayerSets("self-sd", model.source.fingerprint, {"": half})
+    matched = LayerSets(
+        "knn-ssd", model.source.fingerprint, dict.fromkeys(domains, half), dict.fromkeys(domains, axis)
+    )  # fmt: skip
+    flags = []
+    for found in (single, matched):
+        path = directory / found.policy
+        path.write_text(layer_sets.to_json(found), "utf-8")
+        flags += [f"--{found.policy}-sets", str(path)]
+    return flags
+
+
+@pytest.mark.slow
+def test_ood_measures_domains_that_were_not_tuned_on(
+    paper: Run, datasets: list[str], tmp_path: Path, model: LoadedModel
+) -> None:
+    out = tmp_path / "out"
+    flags = ("ood", *datasets, *SMALL, "--out", str(out))
+    process = paper(*flags, *write_sets(model, tmp_path, "alpaca", "code"))
+    assert process.returncode == 0, process.stderr
+    assert "Layer sets of knn-ssd were tuned on alpaca, code." in process.stdout
+    found = json.loads((out / "ood.json").read_text("utf-8"))
+    assert [cell["workload"] for cell in found["cells"]] == ["math"]
+    assert found["settings"]["policies"] == ["none", "self-sd", "knn-ssd"]
+    process = paper(*flags, "--restart", *write_sets(model, tmp_path, "alpaca", "math"))
+    assert (process.returncode, process.stdout) == (2, "")
+    assert "layer sets were tuned on all domains of these prompts (alpaca, math); give --dataset" in process.stderr
+    process = paper(*flags, "--restart", "--self-sd-sets", "none", "--knn-ssd-sets", "none")
+    assert "ood needs layer sets: self-sd: --self-sd-sets is none" in process.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["thing"], "invalid choice: 'thing' (choose from"),
+        (["speed", "--dataset", "squad=x"], "--dataset: unknown dataset 'squad'; known: cnn-dm"),
+        (["speed", "--dataset", "gsm8k"], "--dataset must be NAME=FILE, not gsm8k"),
+        (["speed", "--dataset", "xsum=/nowhere/x"], "--dataset: cannot read /nowhere/x: No such file"),
+        (["speed", "--dataset", "xsum=/dev/null"], "--dataset: /dev/null has no lines"),
+        (["speed", "--dataset", f"xsum={PROMPT_FILE}"], 'line 1: no field "document", which xsum needs'),
+        (["speed", "--policies", "fastest"], "--policies: unknown: fastest"),
+        (["speed", "--policies", "none"], "--policies: name a policy to compare with none"),
+        (["interval", "--policies", "swift"], "--policies: interval compares settings of knapsack"),
+        (["ood", "--policies", "swift"], "--policies: swift has no layer sets; ood compares knn-ssd, self-sd"),
+        (["mix", "--contexts", "64"], "--contexts is of experiment context, not of mix"),
+        (
+            ["mix", "--dataset", f"humaneval={PROMPT_FILE}"],
+            "mix needs prompts of two datasets at least; repeat --dataset",
+        ),
+        (
+            ["mix", "--dataset", f"humaneval={PROMPT_FILE}", "--dataset", f"humaneval={PROMPT_FILE}"],
+            "--dataset humaneval is given twice",
+        ),
+        (["context", "--contexts", "0"], "--contexts must be numbers"),
+        (["context", "--contexts", "999999", "--max-tokens", "4"], "context, 999,999 tokens: a prompt cannot be"),
+        (["map", "--max-tokens", "99999"], "domains, code: a prompt cannot be answered"),
+        (["map", "--limit", "-1"], "--limit"),
+    ],
+)
+def test_wrong_flags_get_one_line_and_write_nothing(paper: Run, flags: list[str], says: str, tmp_path: Path) -> None:
+    process = paper(*flags, "--out", str(tmp_path / "out"))
+    assert (process.returncode, process.stdout) == (2, "")
+    assert says in process.stderr.splitlines()[-1]
+    assert "Traceback" not in process.stderr
+    assert not [*tmp_path.glob("out/*")]
+
+
+def test_a_prompt_beyond_the_context_and_a_folder_that_cannot_be_written_get_one_line(
+    paper: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "long.jsonl"
+    path.write_text(json.dumps({"document": "rain " * 20_000}) + "\n", "utf-8")
+    process = paper("map", "--dataset", f"xsum={path}", "--out", str(tmp_path / "out"))
+    assert (process.returncode, len(process.stderr.splitlines())) == (2, 1)
+    assert "domains, xsum: a prompt cannot be answered" in process.stderr
+    assert "--out: cannot write to /proc" in paper("map", "--out", "/proc/knapserve").stderr
+
+
+def test_the_intervals_are_those_of_the_figure() -> None:
+    assert INTERVALS == (4, 8, 16, 32, 64, 128, 256)
+    names = EXPERIMENTS["interval"].policies.split(",")
+    assert names == [f"knapsack:interval={interval}" for interval in INTERVALS]
