@@ -142,7 +142,7 @@ FLAGS = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.nightly] if name in ("interval", "coupled") else [])
+        pytest.param(name, marks=[] if name in ("context", "map") else [pytest.mark.nightly])
         for name in EXPERIMENTS
         if name != "ood"
     ],
@@ -206,6 +206,7 @@ def test_an_interrupted_experiment_goes_on_with_the_missing_cells(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_without_datasets_the_kit_stands_in_and_the_files_say_so(
     paper: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,7 +221,9 @@ def test_without_datasets_the_kit_stands_in_and_the_files_say_so(
     assert not (tmp_path / "out" / "map.png").exists()
 
 
-@pytest.mark.parametrize("name", ["interval", "map", "correlation"])
+@pytest.mark.parametrize(
+    "name", ["map", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("interval", "correlation"))]
+)
 def test_answers_of_one_token_have_no_drafts_and_empty_figures(
     name: str, paper: Run, datasets: list[str], tmp_path: Path
 ) -> None:
