@@ -31,7 +31,7 @@ CONFIG = EngineConfig(
     asd=ASDConfig(similarity=0.5, interval=12),
 )
 WIDE_OPEN = SamplingParams(max_tokens=48, temperature=0.7)
-MANY = pytest.param(True, marks=[pytest.mark.nightly, pytest.mark.timeout(600)])  # minutes without bf16 products
+MANY = pytest.param(True, marks=[pytest.mark.nightly, pytest.mark.timeout(1800)])  # minutes in float64
 
 
 @pytest.fixture(scope="module", params=["tiny", pytest.param("prepared", marks=pytest.mark.nightly)])
