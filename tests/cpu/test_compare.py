@@ -340,7 +340,7 @@ SMALL = (
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(600)  # all policies, six times
+@pytest.mark.timeout(600)  # all policies in every column
 def test_the_command_writes_report_pictures_and_results_and_goes_on(compare: Run, tmp_path: Path) -> None:
     out, file = tmp_path / "deep" / "out", tmp_path / "all.json"
     first = compare(*SMALL, "--repeat", "2", "--out", str(out), "--json", str(file))
