@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import results
+from bench.bandwidth import ReadBandwidth
 from bench.compare.contenders import Contender, contenders
 from bench.files import check_writable, write
 from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
@@ -21,7 +22,6 @@ from engine.config.fields import AMOUNT
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from engine.logs import progress_bar
-from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
 

@@ -4,9 +4,9 @@ import statistics
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
+from bench.bandwidth import ReadBandwidth
 from bench.targets import BenchTarget, RunStats
 from engine.kv.cache import bytes_per_token
-from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel
 
 

@@ -20,6 +20,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
+from bench.bandwidth import ReadBandwidth
 from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
 from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
 from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
@@ -27,7 +28,6 @@ from bench.results import aligned, bandwidth_line, bandwidth_meter, read_bandwid
 from bench.targets import BenchTarget, PolicyTarget, Prompt, RunStats
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
-from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
 

@@ -5,6 +5,7 @@ Of policy knapspec here; `bench.tuning` has the layer sets of the other policies
 
 import argparse
 import json
+import math
 import random
 import tempfile
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
 from bench.tuning import early_exit, layer_sets
 from engine.config.engine import EngineConfig
 from engine.config.policies import TUNED_POLICIES
+from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, PriorError
 from engine.logs import progress_bar
@@ -28,8 +30,8 @@ from engine.types import SamplingParams
 
 _MIN_PROMPTS = 4
 _MAX_TOKENS = 128
-_NEVER_FORGET = 1 << 30  # tokens
 _NEW = "with new plans"
+_SAVED_TOKENS = 12.0  # tested tokens from which a plan is worth saving
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,9 +127,16 @@ def _current_prior(model: LoadedModel, config: EngineConfig) -> Prior | None:
 
 
 def thorough_search(config: EngineConfig) -> EngineConfig:
-    """Return settings for frequent, finer searches without a time budget, whose observations are never forgotten."""
-    knapspec = replace(config.knapspec, budget=1.0, interval=16, rows=32, beam=16, memory=_NEVER_FORGET)
-    return replace(config, knapspec=knapspec)
+    """Return settings for frequent, finer searches."""
+    return replace(config, knapspec=replace(config.knapspec, budget=1.0, interval=16, rows=32, beam=16))
+
+
+def without_forgetting(core: EngineCore) -> KnapSpec:
+    """Return the core's policy, whose observations do not fade from now on."""
+    policy = core.policy("knapspec")
+    assert isinstance(policy, KnapSpec)
+    policy.estimator.horizon = math.inf
+    return policy
 
 
 def search(
@@ -135,14 +144,13 @@ def search(
 ) -> Prior | None:
     """Run knapspec on the prompts. Returns the plans that it has learnt, or None."""
     core = model.core(config)
+    policy = without_forgetting(core)
     target = PolicyTarget("knapspec", core, sampling)
     show = progress_bar("searching for plans")
     for number, prompt in enumerate(prompts, 1):
         target.run([prompt], 1)
         show(number / len(prompts))
-    policy = core.policy("knapspec")
-    assert isinstance(policy, KnapSpec)
-    learnt = policy.tested_plans()
+    learnt = {plan: counts for plan, counts in policy.estimator.counts.items() if counts.sum() >= _SAVED_TOKENS}
     return Prior(model.source.fingerprint, learnt) if learnt else None
 
 

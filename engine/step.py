@@ -43,8 +43,7 @@ class Plan:
 
     `variants` names the variant of each sublayer, and then of the head. A draft ends after `gamma` tokens, or with a
     token whose top-1 probability is below `min_confidence` (that token is still verified: its row costs little).
-    Requests that draft together share each pass. All of them stop once the expected accepted tokens of a further pass,
-    by the confidences, are fewer than `pass_worth` (0: no such rule).
+    Requests that draft together share each pass.
 
     With `siblings`, a draft becomes a tree: beside each token, the draft's next best tokens are verified too, and any
     of them may be accepted.
@@ -56,7 +55,6 @@ class Plan:
     variants: Variants
     gamma: int
     min_confidence: float = 0.0
-    pass_worth: float = 0.0
     predicted_tpt: float | None = None  # tokens per second
     predicted_acceptance: float | None = None
     plain_tpt: float | None = None  # predicted tokens per second of plain decoding

@@ -215,6 +215,7 @@ class RequestRound:
     plain_tpt: float | None = None  # predicted tokens per second of plain decoding
     source: str = "model"  # of the draft: "model", "lookup" or "prediction"
     plan: tuple[int, ...] | None = None  # of a draft by the model: `engine.architecture.spec.Variants`
+    search_interval: float | None = None  # rounds between two searches for plans, if the policy decided in this round
 
     @property
     def copied(self) -> bool:

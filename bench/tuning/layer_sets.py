@@ -15,8 +15,8 @@ from bench.tuning.search import LayerSearch
 from engine.architecture.spec import Variants, skipped
 from engine.config.engine import EngineConfig
 from engine.config.policies import FixedConfig, KnnSSDConfig, SelfSDConfig
+from engine.draft.baselines.fixed import uniform_variants
 from engine.draft.baselines.layer_sets import LayerSets
-from engine.draft.fixed import uniform_variants
 from engine.errors import ConfigError, LayerSetsError
 from engine.logs import progress_bar
 from engine.runtime import layer_sets as files

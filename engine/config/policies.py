@@ -28,40 +28,17 @@ class KnapSpecConfig:
         choices=("auto", "skip", "low-bit"),
     )
     interval: int = setting(64, "policy knapspec: minimum rounds between two searches of a request (T)", limits=COUNT)
-    redecide: int = setting(8, "policy knapspec: minimum rounds between two decisions among known plans", limits=COUNT)
-    rows: int = setting(8, "policy knapspec: last verified tokens that a search evaluates plans on (r)", limits=COUNT)
-    memory: int = setting(
-        2000, "policy knapspec: horizon in tokens over which observations of a plan are forgotten", limits=COUNT
-    )
+    rows: int = setting(6, "policy knapspec: last verified tokens that a search evaluates plans on (r)", limits=COUNT)
     gamma: int = setting(10, "policy knapspec: maximum tokens drafted per round (D)", limits=AMOUNT)
     tau: float = setting(
         0.5,
         "policy knapspec: minimum mean cosine similarity of a search state; states below are pruned",
         limits=(-1, 1),
     )
-    max_skip: float = setting(
-        0.8, "policy knapspec: maximum share of the sublayers' time that a plan skips (paper: 0.5)", limits=SHARE
+    beam: int = setting(4, "policy knapspec: maximum states per sublayer in a search; 0: unlimited", limits=AMOUNT)
+    budget: float = setting(
+        0.015, "policy knapspec: maximum share of a request's time spent on searches; 0: none", limits=SHARE
     )
-    min_skip: float = setting(
-        0.0,
-        "policy knapspec: minimum share of the sublayers' time that a plan skips; above 0, drafting never stops (for "
-        "comparisons)",
-        limits=SHARE,
-    )
-    resolution: int = setting(
-        8, "policy knapspec: weight of the cheaper kind of sublayer in the knapsack, in ticks", limits=COUNT
-    )
-    beam: int = setting(6, "policy knapspec: maximum states per sublayer in a search; 0: unlimited", limits=AMOUNT)
-    protect: tuple[int, ...] = setting(
-        (),
-        "policy knapspec: layers that plans never skip, such as 0,-1",
-        parse=lambda text: tuple(int(part) for part in text.split(",")),
-    )
-    budget: float = setting(0.005, "policy knapspec: maximum share of time spent on searches", limits=SHARE)
-
-    def __post_init__(self) -> None:
-        if self.min_skip > self.max_skip:
-            raise ConfigError("--knapspec-min-skip must not be above --knapspec-max-skip")
 
 
 @dataclass(frozen=True)

@@ -126,9 +126,8 @@ class EngineCore:
         self.scheduler.cancel(request_id)
 
     def reset_calibration(self) -> None:
-        """Price passes by the latency profile again, and have the policies decide anew. Flush before."""
+        """Price passes by the latency profile again, from the policies' next decisions on. Flush before."""
         self.costs.reset()
-        self.proposer.recalibrate()
 
     def step(self) -> RoundReport:
         """Run one round, learn from it, and return its report."""

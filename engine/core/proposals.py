@@ -39,11 +39,6 @@ class Proposer:
             raise UnknownPolicyError(name, tuple(self._policies), self._context.unavailable.get(name, ""))
         return self._policies[name]
 
-    def recalibrate(self) -> None:
-        """Have all policies decide anew."""
-        for policy in self._policies.values():
-            policy.recalibrate()
-
     def can_reuse_plans(self) -> bool:
         """Whether the last plans hold for one more round, so that `propose` need not run."""
         last, scheduler = self._last, self._scheduler

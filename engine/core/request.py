@@ -157,6 +157,7 @@ class Request:
             self.skipped_attention += attention * output.drafted
             self.skipped_mlp += mlp * output.drafted
         reselected, self.view.reselected = self.view.reselected, None
+        interval, self.view.search_interval = self.view.search_interval, None
         self.reselections += reselected == "changed"
         return RequestRound(
             request_id=self.id,
@@ -174,6 +175,7 @@ class Request:
             plain_tpt=self.plan.plain_tpt if self.plan else None,
             source=source,
             plan=by_model,
+            search_interval=interval,
         )
 
     def speculation(self) -> SpeculationStats:

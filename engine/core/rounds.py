@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.core.request import Request
 from engine.draft.base import CandidatePass, DraftPolicy, Outcome, RequestView, RoundOutcome
-from engine.draft.costs import CostModel
+from engine.draft.costs import DRAFT, CostModel
 from engine.step import StepOutput, StepPlan
 from engine.types import (
     FinishReason,
@@ -168,7 +168,7 @@ class FinishedRound:
         report, requests = self.figures, len(self.plan.work)
         report.events = self.commit.events()
         report.rounds = tuple(self.commit.rounds)
-        report.draft_correction = self.costs.draft_factor(requests)
+        report.draft_correction = self.costs.factor(DRAFT)
         report.verify_correction = self.costs.verify_factor(report.batched_tokens, requests)
         report.search_correction = self.costs.search_factor
         return report

@@ -6,24 +6,20 @@ A policy decides what a request drafts with; it never touches cache, sampler or 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from engine.architecture.spec import ModelSpec, Variants
 from engine.clock import Clock
 from engine.config.engine import EngineConfig
-from engine.draft.baselines.layer_sets import LayerSets
 from engine.draft.lookup import Lookup, plan_lookup
 from engine.step import Plan, References
 
 if TYPE_CHECKING:
-    import numpy as np
     from torch import Tensor
 
     from engine.draft.costs import CostModel
-    from engine.model.knapsack import Knapsack
 
 State = TypeVar("State")  # what a policy keeps of each request
 
@@ -52,23 +48,6 @@ class RoundOutcome:
     seconds: float  # of the round's passes
 
 
-@dataclass(slots=True)
-class RecordedRows:
-    """A request's last verified rows, from which its next search starts."""
-
-    due: int  # the round from which the request may search
-    parts: deque[References] = field(default_factory=deque)
-
-    def __len__(self) -> int:
-        return sum(len(references.positions) for references in self.parts)
-
-    def append(self, references: References, most: int) -> None:
-        """Add rows; drop the oldest while `most` remain."""
-        self.parts.append(references)
-        while len(self) - len(self.parts[0].positions) >= most:
-            self.parts.popleft()
-
-
 class CandidatePass(Protocol):
     """Passes of the model over candidate states of one request's verified rows.
 
@@ -81,8 +60,8 @@ class CandidatePass(Protocol):
     def run(self, states: Tensor, plans: Sequence[Variants]) -> Tensor:
         """Run states [plans, rows, hidden] through the sublayers of these plans: -> the same shape."""
 
-    def fill_rows(self, table: Knapsack, count: int) -> None:
-        """Fill up to `count` rows of a search's table."""
+    def sublayer(self, index: int, states: Tensor, variant: int) -> Tensor:
+        """Run states [plans, rows, hidden] through a variant of one sublayer: -> the same shape."""
 
     def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
         """Draw as drafts of these plans, and as the whole model, would draw; with top-1 probabilities.
@@ -103,7 +82,9 @@ class RequestView(Generic[State]):
     prompt_tokens: int = 0  # of these, the prompt's
     context: int = 0  # verified positions
     other_requests: int = 0  # running or waiting, of all policies
-    reselected: str | None = None  # set by the policy: the outcome of a decision made in this round
+    # Set by the policy: the outcome of a decision made in this round, and the rounds between two searches from here on.
+    reselected: str | None = None
+    search_interval: float | None = None
 
 
 class BatchView(Generic[State]):
@@ -115,7 +96,7 @@ class BatchView(Generic[State]):
     at 16 streams.
     """
 
-    __slots__ = ("contexts", "drafting_plans", "prefilling", "size", "views")
+    __slots__ = ("contexts", "drafting_plans", "size", "views")
 
     def __init__(
         self, views: Sequence[RequestView[State]], others: Sequence[tuple[int, Plan]], max_num_seqs: int
@@ -124,8 +105,8 @@ class BatchView(Generic[State]):
         self.views = views
         self.contexts = [view.context for view in views] + [context for context, _ in others]
         decoding = len(self.contexts)
-        self.prefilling = max(min(views[0].other_requests + 1, max_num_seqs) - decoding, 0)
-        self.contexts += [sum(self.contexts) // decoding] * self.prefilling
+        prefilling = max(min(views[0].other_requests + 1, max_num_seqs) - decoding, 0)
+        self.contexts += [sum(self.contexts) // decoding] * prefilling
         self.drafting_plans = [plan.variants for _, plan in others if plan.gamma]  # of the other policies
         self.size = len(self.contexts)
 
@@ -172,9 +153,6 @@ class DraftPolicy(ABC, Generic[State]):
         """
         return plan_lookup(lookup, most, plan, contexts, costs)
 
-    def recalibrate(self) -> None:
-        """Decide anew: prices were reset to the latency profile."""
-
 
 @dataclass(frozen=True, slots=True)
 class PolicyContext:
@@ -184,6 +162,5 @@ class PolicyContext:
     config: EngineConfig
     costs: CostModel
     clock: Clock
-    tested: Mapping[Variants, np.ndarray] = field(default_factory=dict)  # tokens of earlier plans, as in `tpt.count`
-    layer_sets: Mapping[str, LayerSets] = field(default_factory=dict)  # by policy
-    unavailable: Mapping[str, str] = field(default_factory=dict)  # policies without layer sets, and why
+    tuned: Mapping[str, Any] = field(default_factory=dict)  # what `knapserve tune` found, by policy
+    unavailable: Mapping[str, str] = field(default_factory=dict)  # policies without what they need of it, and why

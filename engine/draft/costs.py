@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants, weights_of
 from engine.step import StepOutput, StepPlan, Work
@@ -21,10 +21,12 @@ _MAX_KINDS = 256  # corrections that are kept
 _CONTEXT_STEP = 16  # tokens, or a sixty-fourth of the context: contexts are rounded to share cached prices
 _MAX_PRICES = 4096  # cached
 SETTLING = (4, 1)  # rounds after a change to plain decoding, and to drafting, that are slower than the following ones
-_WIDTHS = (1, 4, 8, 16)  # upper bounds of the pass widths (rows) that are corrected together
-_PLAIN, _VERIFY, _DRAFT = "plain", "verify", "draft"
+PLAIN, VERIFY, DRAFT = "plain", "verify", "draft"
 Kind = str | Variants  # of a pass: plain decoding, verification of drafts, drafts in general, drafts of one plan
-_SIMILAR: dict[Kind, tuple[Kind, ...]] = {_PLAIN: (_PLAIN, _VERIFY), _VERIFY: (_VERIFY, _PLAIN)}
+_SIMILAR: dict[Kind, tuple[str, ...]] = {
+    PLAIN: (VERIFY,),
+    VERIFY: (PLAIN,),
+}  # whose corrections a kind without one has
 
 
 class CostModel:
@@ -41,12 +43,12 @@ class CostModel:
     def reset(self) -> None:
         """Remove all corrections."""
         self._speed = 0.0  # log of the machine's present slowness, which all passes share and which does not last
-        self._corrections: dict[tuple[Kind, int], Correction] = {}  # by kind and width
+        self._corrections: dict[Kind, Correction] = {}
         self._now = 0.0  # seconds of rounds so far
         self._outside = 0.0  # seconds of a round outside its passes, for each request
         self._drafted = False  # whether the last round drafted
         self._unsettled = 0  # rounds that will still be slower than usual after a change of kind
-        self.search_factor = 1.0  # seen over predicted seconds of the last search
+        self._searches = (1.0, 1.0)  # number, and sum of seen over predicted seconds; the profile counts as one
 
     def sublayers(
         self, context: int, rows: int = 1, union: Sequence[int] | None = None, variant: int = TARGET
@@ -69,15 +71,7 @@ class CostModel:
 
     def draft_pass(self, variants: Variants, contexts: Sequence[int]) -> float:
         """Price one draft pass, a row for each context, through a sub-network."""
-        return self._factor(variants, len(contexts)) * self._draft_price(variants, contexts)
-
-    def draft_doubt(self, variants: Variants, requests: int) -> float:
-        """Return the standard deviation of the logarithm of `draft_pass`."""
-        return self._doubt(variants, requests)
-
-    def draft_factor(self, requests: int) -> float:
-        """Return the correction of draft passes of so many requests, whatever their plan."""
-        return self._factor(_DRAFT, requests)
+        return self.factor(variants) * self._draft_price(variants, contexts)
 
     def verify_pass(self, rows: float, contexts: Sequence[int]) -> float:
         """Price one pass of the whole model with `rows` rows in all, over requests with these contexts."""
@@ -86,22 +80,11 @@ class CostModel:
 
     def verify_factor(self, rows: float, requests: int) -> float:
         """Return the correction of verify passes with so many rows: one for each request without drafts."""
-        return self._factor(_VERIFY if rows > requests else _PLAIN, rows)
-
-    def verify_doubt(self, requests: int, *, drafts: bool) -> float:
-        """Return the standard deviation of the logarithm of verify passes; after drafts, of four rows a request."""
-        return self._doubt(*((_VERIFY, 4 * requests) if drafts else (_PLAIN, requests)))
+        return self.factor(VERIFY if rows > requests else PLAIN)
 
     def plain_tpt(self, contexts: Sequence[int]) -> float:
         """Predict the tokens per second of each of these requests without drafts."""
         return 1.0 / (self.verify_pass(len(contexts), contexts) + len(contexts) * self._outside)
-
-    def rows_within(self, seconds: float, context: int) -> int:
-        """Return the most rows (16, 32 … 2048) of a verify pass within so many seconds."""
-        rows = 16
-        while rows < 2048 and self.verify_pass(2 * rows, [context]) <= seconds:
-            rows *= 2
-        return rows
 
     def verify_curve(self, most: int, contexts: Sequence[int]) -> tuple[Sequence[int], list[float]]:
         """Return ascending row counts up to `most`, and the seconds of a round that verifies so many rows of drafts.
@@ -109,10 +92,17 @@ class CostModel:
         Seconds include the time outside passes, and are linear between the row counts.
         """
         requests, knots = len(contexts), _knots(self.profile.rows, most)
-        factors = [self._factor(_VERIFY, rows) for rows in (*_WIDTHS, math.inf)[: _width(most) + 1]]
-        prices = [self._price(self._all, rows, contexts, rows / requests) for rows in knots]
-        outside = requests * self._outside
-        return knots, [factors[_width(n)] * price + outside for n, price in zip(knots, prices, strict=True)]
+        factor, outside = self.factor(VERIFY), requests * self._outside
+        return knots, [factor * self._price(self._all, n, contexts, n / requests) + outside for n in knots]
+
+    @property
+    def search_factor(self) -> float:
+        """The mean of seen over predicted seconds of searches."""
+        return self._searches[1] / self._searches[0]
+
+    def correct_searches(self, ratio: float) -> None:
+        """Learn from a search that took `ratio` times the predicted seconds."""
+        self._searches = self._searches[0] + 1, self._searches[1] + ratio
 
     def _draft_price(self, variants: Variants, contexts: Sequence[int]) -> float:
         """Price a pass within a draft: a pass on its own, less a saving that does not depend on the rows."""
@@ -154,13 +144,13 @@ class CostModel:
             return
         requests, tokens = len(work), sum([len(w.tokens) for w in work])
         contexts = [w.start for w in work]
-        seen: list[tuple[tuple[Kind, ...], int, float, float]] = []  # kinds, width, seconds, predicted
+        seen: list[_Seen] = []
         if tokens == requests and not plan.changes.copies:  # reading prompts is work of its own
             rows, each = tokens + sum([o.draft_rows for o in out.outputs]), max(overhead / requests, 0.0)
             bounded = min(each, 2.0 * self._outside or each)  # a stall counts as twice the usual
             self._outside += _SPEED_WEIGHT * (bounded - self._outside)
             predicted = self._price(self._all, rows, contexts, rows / requests)
-            seen.append(((_VERIFY if drafts else _PLAIN,), _width(rows), out.verify_seconds, predicted))
+            seen.append(_Seen((VERIFY if drafts else PLAIN,), out.verify_seconds, predicted))
         drafting = [(w, d) for w, d in zip(work, drafted, strict=True) if d and not w.given] if drafts else []
         plans = {w.plan.variants for w, _ in drafting if w.plan}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
@@ -168,39 +158,37 @@ class CostModel:
             predicted = sum(
                 passes * self._draft_price(variants, [w.start for w in live]) for live, passes in lock_step(drafting)
             )
-            seen.append(((_DRAFT, variants), _width(len(drafting)), out.draft_seconds, predicted))
+            seen.append(_Seen((DRAFT, variants), out.draft_seconds, predicted))
         if not seen:
             return
-        usual = sum([math.exp(self._mean(kinds[-1], width)) * predicted for kinds, width, _, predicted in seen])
+        usual = sum([math.exp(self._mean(took.kinds[-1])) * took.predicted for took in seen])
         self._now += usual
-        fast = math.log(max(sum([seconds for *_, seconds, _ in seen]), 1e-9) / usual)
+        fast = math.log(max(sum([took.seconds for took in seen]), 1e-9) / usual)
         self._speed += _SPEED_WEIGHT * (_within(fast, _MAX_LOG_DEVIATION + abs(self._speed)) - self._speed)
-        for kinds, width, seconds, predicted in seen:
-            ratio = math.log(max(seconds, 1e-9) / predicted)
-            for kind in kinds:
-                self._correction(kind, width).add(ratio, self._now)
+        for took in seen:
+            for kind in took.kinds:
+                self._correction(kind).add(math.log(max(took.seconds, 1e-9) / took.predicted), self._now)
 
-    def _correction(self, kind: Kind, width: int) -> Correction:
-        found = self._corrections.get((kind, width))
+    def _correction(self, kind: Kind) -> Correction:
+        found = self._corrections.get(kind)
         if found is None:
             if len(self._corrections) == _MAX_KINDS:
                 del self._corrections[next(iter(self._corrections))]
-            found = self._corrections[kind, width] = Correction(self._mean(kind, width), self._now)
+            found = self._corrections[kind] = Correction(self._mean(kind), self._now)
         return found
 
-    def _mean(self, kind: Kind, width: int) -> float:
+    def _mean(self, kind: Kind) -> float:
         """Return the mean log correction of a kind of pass, or of the most similar kind that has one."""
-        if (kind, width) in self._corrections:
-            return self._corrections[kind, width].mean
-        similar = _SIMILAR.get(kind, (_DRAFT, _VERIFY, _PLAIN))
-        nearest = ((each, i) for each in similar for i in _by_nearness(width))
-        return next((self._corrections[key].mean for key in nearest if key in self._corrections), 0.0)
+        kinds = (kind, *_SIMILAR.get(kind, (DRAFT, VERIFY, PLAIN)))
+        return next((self._corrections[kind].mean for kind in kinds if kind in self._corrections), 0.0)
 
-    def _factor(self, kind: Kind, rows: float) -> float:
-        return math.exp(_within(self._speed + self._mean(kind, _width(rows)), _MAX_LOG_CORRECTION))
+    def factor(self, kind: Kind) -> float:
+        """Return the correction of a kind of pass."""
+        return math.exp(_within(self._speed + self._mean(kind), _MAX_LOG_CORRECTION))
 
-    def _doubt(self, kind: Kind, rows: float) -> float:
-        found = self._corrections.get((kind, _width(rows)))
+    def doubt(self, kind: Kind) -> float:
+        """Return the standard deviation of the logarithm of a corrected price."""
+        found = self._corrections.get(kind)
         return _DEVIATION / math.sqrt(_PRIOR_WEIGHT) if found is None else found.doubt(self._now)
 
 
@@ -212,10 +200,6 @@ def lock_step(drafting: Sequence[tuple[Work, int]]) -> Iterator[tuple[list[Work]
         passed = length
 
 
-def _width(rows: float) -> int:
-    return bisect_left(_WIDTHS, rows)
-
-
 def _rounded_mean(contexts: Sequence[int]) -> int:
     """Return the context to price all requests at: their mean, for attention's cost is nearly linear, rounded."""
     mean = int(sum(contexts) / len(contexts)) if len(contexts) > 1 else contexts[0]
@@ -225,17 +209,20 @@ def _rounded_mean(contexts: Sequence[int]) -> int:
 
 @cache
 def _knots(profiled: tuple[int, ...], most: int) -> list[int]:
-    """Return ascending row counts up to `most`, between which prices and corrections are linear."""
-    return sorted({rows for rows in (*profiled, *_WIDTHS) if rows < most} | {most})
-
-
-@cache
-def _by_nearness(width: int) -> tuple[int, ...]:
-    return tuple(sorted(range(len(_WIDTHS) + 1), key=lambda i: abs(i - width)))
+    """Return ascending row counts up to `most`, between which prices are linear."""
+    return sorted({rows for rows in profiled if rows < most} | {most})
 
 
 def _within(x: float, most: float) -> float:
     return min(max(x, -most), most)
+
+
+class _Seen(NamedTuple):
+    """What passes of a round took."""
+
+    kinds: tuple[Kind, ...]  # to correct; the price is of the last
+    seconds: float
+    predicted: float  # by the profile
 
 
 class Correction:

@@ -1,47 +1,41 @@
 """KnapSpec: choose the sub-network that drafts by a knapsack, again and again as the context grows.
 
 Three things happen at different rates:
-  - every round, drafted and accepted tokens are counted, by request and by plan;
-  - every `redecide` rounds, or fewer so that decisions stay cheap, one estimator chooses among the known plans,
-    thresholds and γ, including γ = 0 (`engine.draft.estimator`);
-  - every T rounds of a request, within the search budget, a knapsack over the request's own references proposes new
-    plans (`engine.draft.search`).
+  - every round, drafted and accepted tokens are counted by plan;
+  - every eight rounds, or fewer so that decisions stay cheap, one estimator chooses among the known plans, thresholds
+    and γ, including γ = 0 (`engine.draft.estimator`);
+  - every max(T, price ÷ budget) rounds of a request, a knapsack over the request's own references proposes a new plan
+    (`engine.draft.search`).
 
 All requests share a small pool of known plans, so a new request starts from what earlier ones taught. Requests of one
-batch share one choice, for they share every pass: a batch in which only some draft pays for both kinds (measured). The
-choices affect speed, never text (docs/method.md).
+batch share one choice, for they share every pass. With a choice for each, four streams of short prompts and of 3,000
+tokens ran at 1.184 instead of 1.192 of plain decoding (0.5B; docs/notes/drafting.md). Choices never affect the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from engine.architecture.spec import LOW_BIT, WINDOW
-from engine.draft.base import BatchView, DraftPolicy, Outcome, PolicyContext, RecordedRows, RequestView, RoundOutcome
-from engine.draft.estimator import AgreementShift, Estimator, PlanCounts
+from engine.draft.base import BatchView, DraftPolicy, Outcome, PolicyContext, RequestView, RoundOutcome
+from engine.draft.estimator import Estimator, PlanCounts
 from engine.draft.tpt import THRESHOLDS, count
 from engine.errors import ConfigError
 from engine.step import Plan
 
+if TYPE_CHECKING:
+    from engine.draft.search import SearchState
+
 # Prior counts of the copy in fewer bits, by confidence, rejected and agreed: the copy predicts 84 to 95 % of the
 # model's tokens (docs/results.md), and is surest where it does.
 _COPY_PRIOR = np.array([[1.0, 1.0]] + [[0.0, 0.0]] * (len(THRESHOLDS) - 2) + [[1.0, 13.0]])
-_SAVED_TOKENS = 12.0  # tested tokens from which a plan is worth saving for later starts
-_DECISION_SHARE = 0.004  # of the time for decisions; with searches (0.5 %) that is less than one per cent
-_MAX_ROUNDS = 128  # between two decisions
+_MEMORY = 2000.0  # emitted tokens over which observations of a plan fade
+_DECISION_SHARE = 0.004  # of the time for decisions
+_MIN_ROUNDS, _MAX_ROUNDS = 8, 128  # between two decisions
 _TRIAL_ROUNDS = 3  # of a plan predicted to lose: all but the first teach its price (`costs.SETTLING`)
-
-
-@dataclass(slots=True)
-class RequestState:
-    """What the policy keeps of one request."""
-
-    rows: RecordedRows
-    shift: AgreementShift = field(default_factory=AgreementShift)
 
 
 class Decision(NamedTuple):
@@ -52,7 +46,7 @@ class Decision(NamedTuple):
     batch_key: object
 
 
-class KnapSpec(DraftPolicy[RequestState]):
+class KnapSpec(DraftPolicy["SearchState"]):
     """The main policy (docs/method.md)."""
 
     name = "knapspec"
@@ -60,35 +54,29 @@ class KnapSpec(DraftPolicy[RequestState]):
     def __init__(self, context: PolicyContext) -> None:
         from engine.draft.search import Searcher  # the one part of a policy that needs torch
 
-        self._config, self._costs, self._clock = context.config, context.costs, context.clock
-        self.looks_up = self._config.lookup == "auto"
-        layers = context.spec.layers
-        if not all(-layers <= layer < layers for layer in self._config.knapspec.protect):
-            raise ConfigError(f"knapspec_protect names a layer that is not there: the model has {layers}")
-        low_bit = self._costs.has_low_bit and self._config.knapspec.menu != "skip"
-        if self._config.knapspec.menu == "low-bit" and not low_bit:
+        self._config, self._costs, self._clock = context.config.knapspec, context.costs, context.clock
+        self.looks_up = context.config.lookup == "auto"
+        low_bit = self._costs.has_low_bit and self._config.menu != "skip"
+        if self._config.menu == "low-bit" and not low_bit:
             raise ConfigError("knapspec_menu is low-bit, but there is no copy of this model in fewer bits")
         self.searcher = Searcher(self._config, self._costs, self._clock, low_bit=low_bit)
-        self.estimator = Estimator(self._costs, self._config.knapspec.gamma, self._config.knapspec.memory)
-        for variants in self.searcher.allowed(context.tested, 0):
-            self.estimator.add(variants, context.tested[variants], 1)
+        self.estimator = Estimator(self._costs, self._config.gamma, _MEMORY)
+        tuned: PlanCounts = context.tuned.get(self.name, {})
+        for variants, counts in tuned.items():
+            self.estimator.add(variants, counts, 1)
         if low_bit:
-            for copy in ((LOW_BIT,) * len(context.spec.whole), (WINDOW, LOW_BIT) * layers + (LOW_BIT,)):
-                if copy not in context.tested:
+            for copy in ((LOW_BIT,) * len(context.spec.whole), (WINDOW, LOW_BIT) * context.spec.layers + (LOW_BIT,)):
+                if copy not in tuned:
                     self.estimator.add(copy, _COPY_PRIOR)
-        self._searches = self._config.knapspec.gamma > 0
+        self._searches = self._config.gamma > 0 and self._config.budget > 0
         self._round = 0
         self._decision: Decision | None = None
         self._decision_seconds = 0.0  # of one decision, on average
 
-    def tested_plans(self) -> PlanCounts:
-        """Return the plans that later starts with the same model may begin from."""
-        return {v: counts for v, counts in self.estimator.counts.items() if counts.sum() >= _SAVED_TOKENS}
+    def new_state(self) -> SearchState:
+        return self.searcher.new_state()
 
-    def new_state(self) -> RequestState:
-        return RequestState(RecordedRows(self._round))
-
-    def propose(self, batch: BatchView[RequestState]) -> Sequence[Plan]:
+    def propose(self, batch: BatchView[SearchState]) -> Sequence[Plan]:
         new_plans = self._search(batch)
         decision, key = self._decision, _batch_key(batch)
         if decision is None or new_plans or self._round >= decision.until or key != decision.batch_key:
@@ -98,62 +86,58 @@ class KnapSpec(DraftPolicy[RequestState]):
     def can_reuse_plans(self) -> bool:
         return self._decision is not None and self.searcher.recorder is None and self._round + 1 < self._decision.until
 
-    def rows_to_record(self, view: RequestView[RequestState]) -> int:
+    def rows_to_record(self, view: RequestView[SearchState]) -> int:
         """Rows are recorded just before a search, for the next request only: recording takes a tenth of a pass."""
-        return self._config.knapspec.rows if view is self.searcher.recorder else 0
+        return self._config.rows if view is self.searcher.recorder else 0
 
-    def observe(self, views: Sequence[RequestView[RequestState]], round: RoundOutcome) -> None:
+    def observe(self, views: Sequence[RequestView[SearchState]], round: RoundOutcome) -> None:
         self._round += any(outcome.emitted for outcome in round.outcomes)
         self.searcher.earn(round.seconds * len(views) / round.requests)
         for view, outcome in zip(views, round.outcomes, strict=True):
-            state = view.state
+            state, tested = view.state, _tested(outcome) if outcome.drafted else None
             if outcome.references is not None:
-                state.rows.append(outcome.references, self._config.knapspec.rows)
-            if outcome.drafted:
-                self.estimator.observe(state.shift, outcome.emitted, outcome.variants, _tested(outcome))
-            elif outcome.emitted:
-                self.estimator.observe(state.shift, outcome.emitted, None, None)
+                state.record(outcome.references, self._config.rows)
+            if outcome.emitted:
+                state.rounds += 1
+                state.seconds += round.seconds
+            self.estimator.observe(outcome.emitted, outcome.variants, tested)
 
-    def suspend(self, view: RequestView[RequestState]) -> None:
-        view.state.rows.parts.clear()
-        self.searcher.forget(view)
+    def suspend(self, view: RequestView[SearchState]) -> None:
+        """Forget rows, and a search, whose cache is lost."""
+        view.state.rows.clear()
+        if self.searcher.recorder is view:
+            self.searcher.recorder = None
 
-    def recalibrate(self) -> None:
-        self._decision, self._decision_seconds = None, 0.0
-
-    def _decide(self, batch: BatchView[RequestState], key: object) -> Decision:
+    def _decide(self, batch: BatchView[SearchState], key: object) -> Decision:
         started, before = self._clock.now(), self._decision
-        shifts = [view.state.shift for view in batch.views]
-        always = self._config.knapspec.min_skip > 0
-        plan = self.estimator.choose(batch.contexts, batch.drafting_plans, shifts, self._round, always=always)
+        plan = self.estimator.choose(batch.contexts, batch.drafting_plans, self._round)
         if before is not None and before.batch_key == key:
             outcome = _change(before.plan, plan)
             for view in batch.views:
                 view.reselected = outcome
+                view.search_interval = self.searcher.interval(view.context) if self._searches else None
         seconds = self._clock.now() - started
         self._decision_seconds += 0.2 * (seconds - self._decision_seconds)  # the first decision is slow: start from 0
         plain = self._costs.verify_pass(batch.size, batch.contexts)
-        rounds = max(self._config.knapspec.redecide, int(self._decision_seconds / _DECISION_SHARE / plain))
+        rounds = max(_MIN_ROUNDS, int(self._decision_seconds / _DECISION_SHARE / plain))
         if not plan.pays:
             rounds = _TRIAL_ROUNDS
         return Decision(plan, self._round + min(rounds, _MAX_ROUNDS), key)
 
-    def _search(self, batch: BatchView[RequestState]) -> bool:
+    def _search(self, batch: BatchView[SearchState]) -> bool:
         """Continue a search, or choose who searches next. Returns whether the search added a plan."""
         if not self._searches:
             return False
-        rows = {view: view.state.rows for view in batch.views}
         new_plan, view = False, self.searcher.recorder
-        if view is not None and view in rows:
+        if view is not None and view in batch.views:
             drafting = batch.drafting_plans
-            if len(rows) > 1 and self._decision is not None and self._decision.plan.gamma:
+            if len(batch.views) > 1 and self._decision is not None and self._decision.plan.gamma:
                 drafting = [*drafting, self._decision.plan.variants]
-            alone = len(rows) + view.other_requests == 1
-            replayed = self.searcher.search(view, rows[view], drafting, self._round, alone=alone)
+            replayed = self.searcher.search(view, drafting)
             if replayed is not None:
                 new_plan = self._adopt(replayed, view.context)
-                self.searcher.fruitless = 0 if new_plan else self.searcher.fruitless + 1
-        self.searcher.choose_recorder(rows, self._round)
+                self.searcher.found += new_plan
+        self.searcher.choose_recorder(batch.views)
         return new_plan
 
     def _adopt(self, replayed: PlanCounts, context: int) -> bool:
@@ -172,7 +156,7 @@ class KnapSpec(DraftPolicy[RequestState]):
         return new and best == next(iter(self.estimator.predicted_gains(known, context)))
 
 
-def _batch_key(batch: BatchView[RequestState]) -> object:
+def _batch_key(batch: BatchView[SearchState]) -> object:
     """What a decision holds for: one request, or batches whose sizes are within a factor of two."""
     return batch.views[0].request_id if batch.size == 1 else (batch.size - 1).bit_length()
 

@@ -181,4 +181,10 @@ def plan_lookup(lookup: Lookup, most: int, plan: Plan, contexts: Sequence[int], 
     best = int(tpt.argmax())
     if tpt[best] <= rate:
         return None
-    return Plan(plan.variants, best + 1, 0.0, 0.0, float(tpt[best]), None, plan.plain_tpt, float(expected[best]))
+    return Plan(
+        plan.variants,
+        best + 1,
+        predicted_tpt=float(tpt[best]),
+        plain_tpt=plan.plain_tpt,
+        expected=float(expected[best]),
+    )

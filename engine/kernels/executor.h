@@ -65,58 +65,6 @@ public:
         run_verify(m, cache, embed_head, v);
     }
 
-    // Fills rows of the knapsack, one for each sublayer of the pass, until a row is empty. Every state runs through
-    // each variant of the sublayer; the mean cosine with the full model's stream decides which entries survive.
-    void fill(const Model &m, const Cache &cache, const Pass &p, const SearchTable &t) {
-        const CallLock lock(busy);
-        const int64_t state = int64_t(t.rows) * m.hidden;
-        float *reached = t.states + t.beam * state;
-        scores.resize(VARIANTS * t.beam);
-        std::vector<uint8_t> plan(2 * m.layers);
-        for (int index = p.first; index < p.last; index++) {
-            const int row = index - p.first, live = t.live[row];
-            if (!live) {
-                std::fill(t.live + row, t.live + p.last - p.first + 1, 0);
-                return;
-            }
-            const int64_t *saves = t.saves + index * VARIANTS;
-            int menu[VARIANTS], choices = 0;
-            for (int variant : MENU)
-                if (saves[variant] >= 0) menu[choices++] = variant;
-            for (int n = 0; n < choices; n++) {
-                float *x = reached + n * live * state;
-                std::memcpy(x, t.states, live * state * sizeof(float));
-                if (menu[n] == SKIP) continue;
-                plan[index] = uint8_t(menu[n]);
-                layers.run(m, cache,
-                           {p.rope, x, p.slabs, p.positions, plan.data(), nullptr, 0, live * t.rows, index, index + 1,
-                            1, nullptr},
-                           nullptr);
-            }
-            const float *direction = t.directions + (index + 1) * state;
-            pool.parallel_for(choices * live, std::max(1, live / (2 * pool.size)), [&](int first, int last) {
-                for (int i = first; i < last; i++) {
-                    float sum = 0;
-                    for (int r = 0; r < t.rows; r++)
-                        sum += cosine(reached + i * state + r * m.hidden, direction + r * m.hidden, m.hidden);
-                    scores[i] = sum / t.rows;
-                }
-            });
-            advance_row(t, saves, menu, choices, row);
-            for (int i = 0; i < int(entries.size()); i++) {
-                const Entry &e = entries[i];
-                const int64_t to = int64_t(row + 1) * t.beam + i;
-                t.saved[to] = e.saved;
-                t.source[to] = e.source;
-                t.variant[to] = uint8_t(menu[e.choice]);
-                t.cosines[i] = e.score;
-                std::memcpy(t.states + i * state, reached + (e.choice * live + e.source) * state,
-                            state * sizeof(float));
-            }
-            t.live[row + 1] = int32_t(entries.size());
-        }
-    }
-
     // Reads nearly all of n words, only for the time that takes. Each share is read at four places at once: a single
     // stream does not keep all memory channels busy.
     uint64_t read(const uint64_t *data, int64_t n) {
@@ -150,7 +98,6 @@ private:
         std::vector<int> live(d.requests);
         std::vector<int32_t> slabs(d.requests), positions(d.requests);
         std::vector<uint8_t> plans(d.requests * width);
-        std::vector<double> reach(d.requests, 1.0);
         for (int r = 0; r < d.requests; r++) {
             live[r] = r;
             d.lengths[r] = 0;
@@ -177,8 +124,6 @@ private:
                 layers.linear(embed_head.head[head - TARGET], x + size_t(i) * m.hidden, j - i,
                               logits + size_t(i) * vocabulary, embed_head.norm, m.epsilon);
             }
-            double reach_sum = 0;
-            float pass_worth = 0;
             int kept = 0;
             for (int i = 0; i < rows; i++) {
                 const int r = live[i];
@@ -189,15 +134,12 @@ private:
                     d.lengths[r]--;
                     confidence = draw_token(d, r, row, vocabulary);
                 }
-                reach[r] *= confidence;
                 const int n = d.lengths[r];
                 if (n == d.max_tokens[r] || d.confidences[r * d.longest + n - 1] < d.min_confidence[r]) continue;
                 live[kept++] = r;
-                reach_sum += reach[r];
-                pass_worth = std::max(pass_worth, d.pass_worth[r]);
             }
             live.resize(kept);
-            if (!kept || reach_sum < pass_worth) return passes;
+            if (!kept) return passes;
         }
     }
 
@@ -222,56 +164,6 @@ private:
                                         v.positions[v.draw_rows[i]] + 1, nullptr));
         });
         *v.scores = logits;
-    }
-
-    static constexpr int MENU[] = {TARGET, LOW_BIT, WINDOW, SKIP};  // Knapsack's order of variants, which decides ties
-    struct Entry {
-        int64_t saved;   // ticks
-        float score;     // mean cosine
-        int32_t choice;  // index of the variant in the menu
-        int32_t source;  // entry of the row before
-    };
-
-    // Computes the entries of the row after `row`, ascending by `saved`, as Knapsack.advance and Knapsack._prune do.
-    // twin: engine/model/knapsack.py, _best
-    // twin: engine/model/knapsack.py, _prune
-    void advance_row(const SearchTable &t, const int64_t *saves, const int *menu, int choices, int row) {
-        const int live = t.live[row];
-        const int64_t *saved = t.saved + int64_t(row) * t.beam;
-        entries.clear();
-        for (int n = 0; n < choices; n++)
-            for (int i = 0; i < live; i++) {
-                const Entry e{saved[i] + saves[menu[n]], scores[n * live + i], n, i};
-                const bool whole = n == 0 && !saved[i];  // the full model: τ never drops it
-                if (!(e.score >= t.tau || whole) || e.saved > t.capacity) continue;
-                auto same = std::find_if(entries.begin(), entries.end(),
-                                         [&](const Entry &other) { return other.saved == e.saved; });
-                if (same == entries.end()) entries.push_back(e);
-                else if (e.score > same->score) *same = e;
-            }
-        std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.saved < b.saved; });
-        const int n = int(entries.size());
-        if (n <= t.beam) return;
-        double x = 0, y = 0, along = 0, spread = 0;
-        for (const Entry &e : entries) {
-            x += e.saved;
-            y += e.score;
-        }
-        for (const Entry &e : entries) {
-            along += (e.saved - x / n) * (e.score - y / n);
-            spread += (e.saved - x / n) * (e.saved - x / n);
-        }
-        const double trend = along / spread, width = double(entries[n - 1].saved - entries[0].saved + 1) / t.beam;
-        const int64_t least = entries[0].saved;
-        int last = -1, count = 0;
-        for (const Entry e : entries) {  // keep the entry of each range of `saved` that is furthest above the trend
-            const int cell = int((e.saved - least) / width);
-            if (cell != last) entries[count++] = e;
-            else if (e.score - trend * e.saved > entries[count - 1].score - trend * entries[count - 1].saved)
-                entries[count - 1] = e;
-            last = cell;
-        }
-        entries.resize(count);
     }
 
     static bool edit(EditCallback change, int i, int drafted, float *row) {
@@ -308,8 +200,6 @@ private:
         std::lock_guard<std::mutex> one;
     };
     std::mutex busy;
-    std::vector<float> scores;   // [choices · live]: mean cosines
-    std::vector<Entry> entries;  // of the row being filled
     Buffer<float> x_, logits_;
 };
 

@@ -46,11 +46,6 @@ void ks_verify(void *executor, const Model *model, const Cache *cache, const Emb
     static_cast<Executor *>(executor)->verify(*model, *cache, *embed_head, *verify);
 }
 
-// Fills rows of a search table. `pass` is read-only and has beam · rows rows; its x and plans are ignored.
-void ks_fill(void *executor, const Model *model, const Cache *cache, const Pass *pass, const SearchTable *table) {
-    static_cast<Executor *>(executor)->fill(*model, *cache, *pass, *table);
-}
-
 // Computes out [rows][l.out] from x [rows][l.in], or from RMSNorm(x) if `norm` [l.in] is not null.
 void ks_product(void *executor, const Linear *l, const float *x, int rows, float *out, const float *norm,
                 float epsilon) {

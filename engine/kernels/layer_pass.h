@@ -33,23 +33,6 @@ void rms_norm(const float *x, const float *weight, int n, float epsilon, bf16 *o
     for (; i < n; i++) out[i] = to_bf16(x[i] * scale * weight[i]);
 }
 
-// Returns the cosine of x [n] and a direction [n] of unit length.
-float cosine(const float *x, const float *direction, int n) {
-    vf products{}, squares{};
-    int i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        const vf v = load<vf>(x + i);
-        products += v * load<vf>(direction + i);
-        squares += v * v;
-    }
-    float along = sum_lanes(products), length = sum_lanes(squares);
-    for (; i < n; i++) {
-        along += x[i] * direction[i];
-        length += x[i] * x[i];
-    }
-    return along / std::max(std::sqrt(length), 1e-12f);
-}
-
 // The current pass, its buffers and its loops over rows, heads and panels.
 class LayerPass : ContextAttention {
 public:

@@ -46,7 +46,6 @@ class KernelLibrary:
     run: Callable[[int, native.Model, native.Cache, native.Pass], None]
     draft: Callable[[int, native.Model, native.Cache, native.EmbedAndHead, native.DraftBatch], int]
     verify: Callable[[int, native.Model, native.Cache, native.EmbedAndHead, native.VerifyBatch], None]
-    fill: Callable[[int, native.Model, native.Cache, native.Pass, native.SearchTable], None]
     product: Callable[[int, native.Linear, Address, int, Address, Address, float], None]
     sample: Callable[[Address, int, int, Array[native.Sampling], Integers, Integers, Array[c_float] | None], None]
     mask: Callable[[Address, Address, int], None]
@@ -73,7 +72,6 @@ class KernelLibrary:
         declare("run", *model, POINTER(native.Pass))
         declare("draft", *whole_model, POINTER(native.DraftBatch), result=c_int)
         declare("verify", *whole_model, POINTER(native.VerifyBatch))
-        declare("fill", *model, POINTER(native.Pass), POINTER(native.SearchTable))
         declare("product", c_void_p, POINTER(native.Linear), c_void_p, c_int, c_void_p, c_void_p, c_float)
         integers = POINTER(c_int64)
         declare("sample", c_void_p, c_int, c_int32, POINTER(native.Sampling), integers, integers, POINTER(c_float))

@@ -107,21 +107,6 @@ struct Pass {
     const TreeRows *tree;  // null if every row is stored at its position
 };
 
-// The knapsack of engine/model/knapsack.py. Row r holds the entries reached before sublayer first + r.
-struct SearchTable {
-    const float *directions;  // [2·layers + 1][rows][hidden], the full model's streams, scaled to unit length
-    const int64_t *saves;     // [2·layers][VARIANTS]: ticks that a variant saves, negative where it does not exist
-    float *states;            // [(1 + VARIANTS)·beam][rows][hidden]: streams of the latest entries, then scratch space
-    float *cosines;           // [beam], of the latest entries
-    int64_t *saved;           // [last - first + 1][beam]: ticks that an entry has saved
-    int32_t *live;            // [last - first + 1]: entries of each row
-    int32_t *source;          // [last - first + 1][beam]: the entry's predecessor in the row before
-    uint8_t *variant;         // [last - first + 1][beam]: the variant that led from there to here
-    double tau;               // least cosine of an entry
-    int64_t capacity;         // most ticks to save
-    int32_t beam, rows;
-};
-
 // How one request samples. sampling.h and engine/sampling/sample.py compute the same.
 struct Sampling {
     float temperature;  // 0: greedy
@@ -152,7 +137,6 @@ struct DraftBatch {
     const int32_t *max_tokens;    // [requests]
     const uint8_t *plans;         // [requests][2·layers + 1]: variants; the last is the head's
     const float *min_confidence;  // [requests]: a draft ends after a token of less
-    const float *pass_worth;      // [requests]: expected tokens that make another pass worthwhile
     const Sampling *sampling;     // [requests]
     const uint8_t *edited;        // [requests]: an EditTime, or 0; after: if the edit changed the logits, draw again
     EditCallback edit;

@@ -6,7 +6,7 @@ A structure holds addresses of tensors and arrays, which the caller keeps alive 
 from __future__ import annotations
 
 import ctypes
-from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_uint8, c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_void_p
 from typing import Any
 
 HALVES, FLOATS, LEVELS = range(3)  # `PackedFormat.scales`
@@ -79,24 +79,6 @@ class Pass(Structure):
     )
 
 
-class SearchTable(Structure):
-    """Hold rows of the knapsack. The kernels write `cosines` and all but the first row of `saved`, `live`, `source` and
-    `variant`."""
-
-    _fields_ = _fields(
-        (c_void_p, "directions"),
-        (POINTER(c_int64), "saves"),
-        (c_void_p, "states"),
-        (_FLOATS, "cosines"),
-        (POINTER(c_int64), "saved"),
-        (_INT32S, "live source"),
-        (POINTER(c_uint8), "variant"),
-        (ctypes.c_double, "tau"),
-        (c_int64, "capacity"),
-        (c_int32, "beam rows"),
-    )
-
-
 class Sampling(Structure):
     """Hold how one request samples; `seed` has passed through `seeds.mix64`."""
 
@@ -126,7 +108,7 @@ class DraftBatch(Structure):
     _fields_ = _fields(
         (_INT32S, "slabs starts max_tokens"),
         (c_char_p, "plans"),
-        (_FLOATS, "min_confidence pass_worth"),
+        (_FLOATS, "min_confidence"),
         (POINTER(Sampling), "sampling"),
         (c_char_p, "edited"),
         (EDIT_CALLBACK, "edit"),

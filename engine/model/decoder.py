@@ -13,7 +13,6 @@ from torch import Tensor
 
 from engine.architecture.spec import LOW_BIT, TARGET, WINDOW, ModelSpec, Variants
 from engine.model.attention import AttentionOf, Segment
-from engine.model.knapsack import Knapsack
 from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
 from engine.quantised.packed import PackedRows
@@ -163,8 +162,7 @@ class DecoderOf(ABC, Generic[Batch]):
                 on_wait()
             alive = current.read()
             passes += 1
-            worth = max((draft.request.pass_worth for draft in alive), default=0.0)
-            if not alive or sum(draft.reach for draft in alive) < worth:
+            if not alive:
                 break
             current = following or _DraftPass(self, attention, alive)
         siblings = [draft.siblings for draft in drafts]
@@ -207,17 +205,6 @@ class DecoderOf(ABC, Generic[Batch]):
             on_wait()
         return Verified(drawn.wait().tokens if drawn else [], states, redraw, x, logits)
 
-    def fill_rows(self, table: Knapsack, batch_of: Callable[[int], Batch], count: int) -> None:
-        """Fill up to `count` rows of a search's table. `batch_of(n)` returns the batch of n candidate states."""
-
-        def transition(index: int, states: Tensor, variant: int) -> Tensor:
-            return self.sublayer(index, states.flatten(0, 1), batch_of(len(states)), variant).view_as(states)
-
-        for _ in range(count):
-            if table.done:
-                return
-            table.advance(transition)
-
     def head(self, x: Tensor, variant: int = TARGET) -> Tensor:
         """Apply final norm and output head: x [rows, hidden] -> logits [rows, vocab]."""
         return self._heads[variant](torch.rms_norm(x, self._shape, self._norm, self.spec.norm_eps))
@@ -234,7 +221,6 @@ class _Draft:
     tokens: list[int] = field(default_factory=list)
     confidences: list[float] = field(default_factory=list)
     siblings: list[list[int]] = field(default_factory=list)  # of each token
-    reach: float = 1.0  # probability, by the confidences, that the next token would be accepted
 
     @property
     def alive(self) -> bool:
@@ -252,7 +238,6 @@ class _Draft:
         self.tokens.append(max(token, 0))  # -1: not a number; verification notices
         self.confidences.append(confidence)
         self.siblings.append(siblings)
-        self.reach *= confidence
 
 
 def _edit_row(edit: Callable[[Tensor, Sequence[int]], None], drafted: tuple[int, ...], logits: Tensor) -> None:

@@ -118,9 +118,9 @@ class Knapsack:
         row = Row(kept, [best[j][2] for j in kept], [variants[best[j][1]] for j in kept])
         picked = [best[j][1] * len(self.saved) + best[j][2] for j in kept]
         states = reached.flatten(0, 1).index_select(0, to_device(picked, reached.device, torch.int64))
-        self.take([row], states, [best[j][0] for j in kept])
+        self.rows.append(row)
+        self.saved, self.states, self.cosines = kept, states, [best[j][0] for j in kept]
 
-    # twin: engine/kernels/executor.h, advance_row
     def _best(self, menu: Menu, scores: list[list[float]]) -> dict[int, tuple[float, int, int]]:
         """Return the best entry of each saved weight j: cosine, number of its variant, index of the live state.
 
@@ -135,12 +135,6 @@ class Knapsack:
                     best[j + saves] = cosine, number, live
         return best
 
-    def take(self, rows: Sequence[Row], states: Tensor, cosines: list[float]) -> None:
-        """Append filled rows; states [live, rows, hidden] and `cosines` are of the last row's entries."""
-        self.rows += rows
-        self.saved, self.states, self.cosines = rows[-1].saved, states, cosines
-
-    # twin: engine/kernels/executor.h, advance_row
     def _prune(self, best: dict[int, tuple[float, int, int]]) -> list[int]:
         if not self.beam or len(best) <= self.beam:
             return sorted(best)

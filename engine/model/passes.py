@@ -28,7 +28,6 @@ class DraftRequest:
     variants: Variants
     gamma: int
     min_confidence: float
-    pass_worth: float
     sampling: SamplingParams
     edit: Callable[[Tensor, Sequence[int]], None] | None = None  # edits logits [vocab] in place, given drafted tokens
     # A backend may edit only after a token of less confidence than `logits.MASK_BELOW_CONFIDENCE`, and then draw again.

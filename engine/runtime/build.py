@@ -136,13 +136,14 @@ class LoadedModel:
         costs = costs or CostModel(self.spec, self.profile)
         scheduler = self._scheduler(config, costs, reserve_next_row=runner.overlaps)
         prior = self.prior(config)
-        policies = PolicyContext(self.spec, config, costs, self.clock, prior.plans if prior else {}, *layer_sets)
+        tuned = {"knapspec": prior.plans if prior else {}, **layer_sets.sets}
+        policies = PolicyContext(self.spec, config, costs, self.clock, tuned, layer_sets.missing)
         kernels = self.backend.kernels
         return EngineCore(self._info(policies), self.tokenizer, scheduler, runner, policies, self.clock, kernels)
 
     def _scheduler(self, config: EngineConfig, costs: CostModel, *, reserve_next_row: bool) -> Scheduler:
         sequences = self._sequences(config)
-        rows = config.max_num_batched_tokens or max(costs.rows_within(_PROMPT_SECONDS, 1), sequences)
+        rows = config.max_num_batched_tokens or max(_rows_within(costs, _PROMPT_SECONDS, 1), sequences)
 
         def prompt_rows(context: int, others_decode: bool) -> int:
             """Limit a round's prompt rows: requests that decode in it, or arrive during it, do not wait long for them.
@@ -154,7 +155,7 @@ class LoadedModel:
             if not others_decode and config.max_num_batched_tokens:
                 return config.max_num_batched_tokens
             plain = costs.verify_pass(1, [context])
-            return costs.rows_within(max(config.prefill_stall, (2 if others_decode else 4) * plain), context)
+            return _rows_within(costs, max(config.prefill_stall, (2 if others_decode else 4) * plain), context)
 
         blocks = PageManager if self.backend.paged else BlockManager
         return Scheduler(
@@ -195,3 +196,11 @@ class LoadedModel:
 def _check_policy(name: str) -> None:
     if name not in POLICIES:
         raise ConfigError(f"unknown draft policy '{name}'; known: {', '.join(POLICIES)}")
+
+
+def _rows_within(costs: CostModel, seconds: float, context: int) -> int:
+    """Return the most rows (16, 32 … 2048) of a verify pass within so many seconds."""
+    rows = 16
+    while rows < 2048 and costs.verify_pass(2 * rows, [context]) <= seconds:
+        rows *= 2
+    return rows

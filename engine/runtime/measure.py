@@ -204,7 +204,7 @@ class Measurement:
         return statistics.median(ratios)
 
     def _seconds_per_draft_pass(self, variants: Variants, context: int) -> float:
-        request = DraftRequest(0, context, 0, variants, _DRAFT_LENGTH, 0.0, 0.0, _GREEDY)
+        request = DraftRequest(0, context, 0, variants, _DRAFT_LENGTH, 0.0, _GREEDY)
         started = self._clock.now()
         drafted = self._decoder.draft(self._attention, [request])
         return (self._clock.now() - started) / drafted.passes

@@ -12,7 +12,6 @@ from engine.architecture.spec import Variants
 from engine.clock import Clock
 from engine.model.attention import Attention
 from engine.model.decoder import Decoder
-from engine.model.knapsack import Knapsack
 from engine.model.passes import OnWait
 from engine.runtime.overlap import PlainPass, decode_overlapped
 from engine.runtime.speculate import propose, verify
@@ -94,8 +93,9 @@ class SearchPass:
         return self._decoder.run_plans(states.flatten(0, 1), self._batch_of(len(plans)), rows).view_as(states)
 
     @torch.inference_mode()
-    def fill_rows(self, table: Knapsack, count: int) -> None:
-        self._decoder.fill_rows(table, self._batch_of, count)
+    def sublayer(self, index: int, states: Tensor, variant: int) -> Tensor:
+        batch = self._batch_of(len(states))
+        return self._decoder.sublayer(index, states.flatten(0, 1), batch, variant).view_as(states)
 
     @torch.inference_mode()
     def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:

@@ -79,8 +79,13 @@ def _draft_request(work: Work) -> DraftRequest:
     plan, processor = work.plan, work.processor
     assert plan is not None
     return DraftRequest(
-        *(work.slab, work.start, work.tokens[-1], plan.variants, plan.gamma),
-        *(plan.min_confidence, plan.pass_worth, work.sampling),
+        slab=work.slab,
+        start=work.start,
+        token=work.tokens[-1],
+        variants=plan.variants,
+        gamma=plan.gamma,
+        min_confidence=plan.min_confidence,
+        sampling=work.sampling,
         edit=None if processor is None else processor.edit,
         mask_after_draw=processor is not None and processor.mask_after_draw and work.sampling.greedy,
         siblings=plan.siblings,

@@ -4,7 +4,7 @@ import collections
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from engine.architecture.spec import NAMES, count_variants
 from engine.types import RequestRound
@@ -73,6 +73,12 @@ class PolicyMetrics:
             "draft_sublayers", "Sublayers and heads in draft passes, by the variant that ran.", "kind", "variant"
         )
         self._context = histogram("context_length", "Tokens of context, per round.", token_bounds)
+        self._search_interval = Gauge(
+            "knapserve_search_interval_rounds",
+            "Rounds between two searches for plans: max(T, price of a search ÷ budget).",
+            ["policy"],
+            registry=registry,
+        )
         self._reselections = counter("reselections", "Decisions on the plan, by outcome.", "outcome")
         self._reselection_seconds = histogram(
             "reselection_seconds", "Seconds of searching and deciding, per decision on the plan.", ROUND_SECONDS
@@ -112,6 +118,8 @@ class PolicyMetrics:
             if r.copied:
                 self._copied.labels(policy, r.source).inc(r.drafted)
                 self._accepted_copied.labels(policy, r.source).inc(r.accepted)
+            if r.search_interval is not None:
+                self._search_interval.labels(policy).set(r.search_interval)
             if r.reselected is not None and not r.copied:
                 self._reselections.labels(policy, r.reselected).inc()
                 if r.reselected == "plain":

@@ -23,8 +23,8 @@ from bench.tuning.search import LayerSearch
 from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.config.engine import EngineConfig
 from engine.config.policies import TUNED_POLICIES, KnnSSDConfig, SelfSDConfig
+from engine.draft.baselines.fixed import uniform_variants
 from engine.draft.baselines.layer_sets import Anchors, LayerSets
-from engine.draft.fixed import uniform_variants
 from engine.errors import ConfigError, LayerSetsError, UnknownPolicyError
 from engine.runtime import layer_sets as files
 from engine.runtime.build import LoadedModel

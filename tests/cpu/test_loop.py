@@ -511,7 +511,7 @@ def test_calibration_is_reset_between_rounds(core: EngineCore) -> None:
             session.submit("a", ENDLESS, "knapspec")
             session.release(2)
             await session.report(lambda _: len(session.reports) == 2)
-            core.costs.search_factor = 7.0
+            core.costs.correct_searches(7.0)
             session.engine.reset_calibration()
             session.release(3)
             last = await session.report(lambda _: len(session.reports) == 5)

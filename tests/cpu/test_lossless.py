@@ -27,7 +27,7 @@ from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, loa
 
 POLICIES = ("none", *sorted({*policies.POLICIES} - {"none"}))
 CONFIG = EngineConfig(
-    knapspec=KnapSpecConfig(interval=12, redecide=4, budget=0.5),  # many re-decisions
+    knapspec=KnapSpecConfig(interval=12, budget=0.5),  # many searches
     asd=ASDConfig(similarity=0.5, interval=12),
 )
 WIDE_OPEN = SamplingParams(max_tokens=48, temperature=0.7)

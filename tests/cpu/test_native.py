@@ -15,7 +15,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
-from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW, load_spec
+from bench.bandwidth import ReadBandwidth
+from engine.architecture.spec import LOW_BIT, load_spec
 from engine.backends.native.backend import native_backend
 from engine.config.engine import EngineConfig
 from engine.config.policies import DRAFT_POLICIES, ASDConfig, LookaheadConfig
@@ -24,9 +25,7 @@ from engine.kernels.library import KernelLibrary, compile_library, compiler, ker
 from engine.kv.blocks import CacheChanges, Copy, Freed
 from engine.model.attention import Segment
 from engine.model.decoder import DecoderOf
-from engine.model.knapsack import Knapsack
 from engine.model.passes import Draws
-from engine.runtime.bandwidth import ReadBandwidth
 from engine.runtime.build import LoadedModel
 from engine.runtime.speculate import propose
 from engine.sampling.sample import PendingSample, Sampler
@@ -269,33 +268,31 @@ def test_drafts_in_one_call_equal_single_passes(
     for slab in range(4):
         run(model, [Segment(slab, 0, 1300)])
 
-    def asked(worth: float) -> list[Work]:
-        return [
-            Work(
-                str(slab),
-                slab,
-                1300,
-                (TOKENS[1300 + slab],),
-                True,
-                SamplingParams(temperature=temperature, seed=slab),
-                Plan(plan, gamma, least, pass_worth=worth),
-            )
-            for slab, (plan, (gamma, least)) in enumerate(zip(plans, rules, strict=True))
-        ]
+    asked = [
+        Work(
+            str(slab),
+            slab,
+            1300,
+            (TOKENS[1300 + slab],),
+            True,
+            SamplingParams(temperature=temperature, seed=slab),
+            Plan(plan, gamma, least),
+        )
+        for slab, (plan, (gamma, least)) in enumerate(zip(plans, rules, strict=True))
+    ]
 
-    def drafts(worth: float) -> tuple[list[Any], int]:
-        made, passes = propose(model.decoder, model.attention, asked(worth))
+    def drafts() -> tuple[list[Any], int]:
+        made, passes = propose(model.decoder, model.attention, asked)
         return [(d.tokens, d.confidences) for d in made], passes
 
-    for worth, least in ((0.0, 6), (3.0, 1)):
-        together, passes = drafts(worth)
-        with monkeypatch.context() as patch:
-            patch.setattr(model.decoder, "draft", partial(DecoderOf.draft, model.decoder))
-            one_by_one, count = drafts(worth)
-        assert passes == count == least
-        for (tokens, shares), (want_tokens, want_shares) in zip(together, one_by_one, strict=True):
-            assert tokens == want_tokens
-            assert shares == pytest.approx(want_shares, rel=1e-4)
+    together, passes = drafts()
+    with monkeypatch.context() as patch:
+        patch.setattr(model.decoder, "draft", partial(DecoderOf.draft, model.decoder))
+        one_by_one, count = drafts()
+    assert passes == count == 6
+    for (tokens, shares), (want_tokens, want_shares) in zip(together, one_by_one, strict=True):
+        assert tokens == want_tokens
+        assert shares == pytest.approx(want_shares, rel=1e-4)
     assert len({tuple(tokens) for tokens, _ in together}) > 1
 
 
@@ -331,49 +328,6 @@ def test_a_candidate_attends_to_the_cache_before_it_and_to_itself(directory: Pat
         assert torch.allclose(got[:3], want, atol=0.02 * float(want.std()), rtol=0.01)
         assert torch.equal(got[:3], got[3:])
     assert torch.equal(run(model, [Segment(0, 2099, 1)]), model.decoder.head(states[-1][599:]))
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize(
-    ("tau", "copies", "kept"), [(-1.0, True, ()), (-1.0, False, ()), (0.9, True, (0, 1, 4)), (2.0, True, ())]
-)
-def test_a_knapsack_filled_in_one_call_equals_its_definition(
-    directory: Path, tau: float, copies: bool, kept: tuple[int, ...]
-) -> None:
-    """The definition fills rows one by one or together; no entry reaches a τ of 2."""
-    model = load(
-        torch.bfloat16, model=directory, kernels="native", draft_bits="4", profile=made_up_profile(low_bit=0.3)
-    )
-    states: list[Tensor] = []
-    run(model, [Segment(0, 0, 40)], states)
-    positions, beam = (12, 25, 39), 5
-    references = torch.stack(states)[:, list(positions)]
-    attention, mlp = ({LOW_BIT: 2, WINDOW: 2}, {LOW_BIT: 4}) if copies else ({}, {})
-    menus = [{TARGET: 0} | (mlp if i % 2 else attention) for i in range(model.spec.sublayers)]
-    for index, menu in enumerate(menus):
-        if index not in kept:
-            menu[SKIP] = 5 if index % 2 else 3
-    capacity = sum(max(menu.values()) for menu in menus) * 3 // 4
-    options: dict[str, Any] = {"capacity": capacity, "tau": tau, "beam": beam}
-    by_rows = Knapsack(references, menus, **options)
-
-    def sublayer(index: int, x: Tensor, variant: int) -> Tensor:
-        batch = model.attention.candidates(0, positions, len(x))
-        return model.decoder.sublayer(index, x.flatten(0, 1), batch, variant).view_as(x)
-
-    while not by_rows.done:
-        by_rows.advance(sublayer)
-    for most in (1, 3, model.spec.sublayers):
-        table = Knapsack(references, menus, **options)
-        while not table.done:
-            model.decoder.fill_rows(table, lambda n: model.attention.candidates(0, positions, n), most)
-        assert table.rows == by_rows.rows
-        assert table.cosines == pytest.approx(by_rows.cosines, abs=1e-6)
-        assert torch.equal(table.states, by_rows.states)
-        assert [c.variants for c in table.candidates()] == [c.variants for c in by_rows.candidates()]
-    widest = max(len(row.saved) for row in by_rows.rows)
-    assert widest == (beam if tau < 0 else widest) <= beam
-    assert all(SKIP not in row.variant for i, row in enumerate(by_rows.rows) if i in kept)
 
 
 @pytest.mark.slow

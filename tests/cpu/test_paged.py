@@ -32,7 +32,7 @@ from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, tiny_mo
 
 INTERPRETED = importlib.util.find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
 CPU = torch.device("cpu")
-CONFIG = EngineConfig(max_num_seqs=8, knapspec=KnapSpecConfig(interval=12, redecide=4, budget=0.5))
+CONFIG = EngineConfig(max_num_seqs=8, knapspec=KnapSpecConfig(interval=12, budget=0.5))
 
 
 PAGES = cuda_backend(CPU, torch.float64)

@@ -18,8 +18,8 @@ from bench.paper import run as command
 from bench.paper.experiments import EXPERIMENTS, INTERVALS, correlations, detailed, skip_map
 from bench.paper.figures import by_request, by_setting, by_sublayer, over_cells, skip_shares
 from bench.prediction_error import pearson
+from engine.draft.baselines.fixed import uniform_variants
 from engine.draft.baselines.layer_sets import LayerSets
-from engine.draft.fixed import uniform_variants
 from engine.runtime import layer_sets
 from engine.runtime.build import LoadedModel
 from server.cli import main

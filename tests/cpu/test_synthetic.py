@@ -45,7 +45,7 @@ def test_text_depends_on_the_prompt_and_the_seed(model: LoadedModel) -> None:
 
 def test_every_policy_gives_the_same_tokens(model: LoadedModel) -> None:
     prompt = tuple(model.tokenizer.encode("What is measured here?"))
-    core = model.core(EngineConfig(knapspec=KnapSpecConfig(min_skip=0.3, max_skip=0.6)))
+    core = model.core(EngineConfig(knapspec=KnapSpecConfig(interval=4, budget=1.0)))
     texts = [answer(core, [prompt], SHORT, [policy])[0] for policy in core.info.policies]
     assert len(set(texts)) == 1
 

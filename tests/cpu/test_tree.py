@@ -20,7 +20,7 @@ from engine.config.policies import FixedConfig
 from engine.core.engine import EngineCore
 from engine.core.policies import POLICIES
 from engine.draft.base import BatchView, PolicyContext, RequestView, RoundOutcome
-from engine.draft.fixed import FixedPlan, UniformSkip
+from engine.draft.baselines.fixed import FixedPlan, UniformSkip
 from engine.kernels.library import kernel_library
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel

@@ -13,7 +13,6 @@ from bench import tune
 from bench.prompts import Text
 from engine.architecture.spec import exit_plan
 from engine.config.engine import EngineConfig
-from engine.draft.estimator import AgreementShift
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count
 from engine.runtime.build import LoadedModel
@@ -97,15 +96,15 @@ def test_plans_are_saved_only_if_nothing_without_them_is_as_fast(
 
 @pytest.mark.parametrize("searching", [True, False])
 def test_while_tuning_old_evidence_counts_as_much_as_new(model: LoadedModel, searching: bool) -> None:
-    config = EngineConfig(prior="none")
-    policy = model.core(tune.thorough_search(config) if searching else config).policy("knapspec")
+    core = model.core(EngineConfig(prior="none"))
+    policy = tune.without_forgetting(core) if searching else core.policy("knapspec")
     assert isinstance(policy, KnapSpec)
-    variants, request = exit_plan(model.spec, 2), AgreementShift()
+    variants = exit_plan(model.spec, 2)
     policy.estimator.add(variants, count((), ()))
     for right in (True, False):
         for _ in range(1000):
-            policy.estimator.observe(request, 2, variants, count([0.95] * 2, [right] * 2))
-    rejected, agreed = policy.tested_plans()[variants].sum(axis=0)
+            policy.estimator.observe(2, variants, count([0.95] * 2, [right] * 2))
+    rejected, agreed = policy.estimator.counts[variants].sum(axis=0)
     if searching:
         assert (rejected, agreed) == pytest.approx((2000, 2000), rel=1e-3)
     else:

@@ -44,7 +44,7 @@ def test_logits_equal_those_of_the_cpu() -> None:
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_every_policy_equals_plain_decoding_in_float64(prompts: Sequence[str], sampling: SamplingParams) -> None:
     model = load(torch.float64, device="cuda")
-    config = EngineConfig(device="cuda", knapspec=KnapSpecConfig(interval=12, redecide=4, budget=0.5))
+    config = EngineConfig(device="cuda", knapspec=KnapSpecConfig(interval=12, budget=0.5))
     core = model.core(config)
     ids = [chat_ids(core, text) for text in prompts[::10]]
     plain = answer(core, ids, sampling, ["none"])

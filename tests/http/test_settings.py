@@ -192,9 +192,9 @@ def test_help_is_in_groups_with_a_title(capsys: pytest.CaptureFixture[str]) -> N
 def test_settings_of_the_engine_are_loaded_alike() -> None:
     parser = argparse.ArgumentParser()
     add_arguments(parser, EngineConfig)
-    args = parser.parse_args(["--kv-cache-memory", "4GiB", "--knapspec-protect=0,-1", "--max-num-seqs", "3"])
+    args = parser.parse_args(["--kv-cache-memory", "4GiB", "--knapspec-rows=5", "--max-num-seqs", "3"])
     config = Settings.read((EngineConfig,), args, {"KNAPSERVE_DTYPE": "float32"}).build(EngineConfig)
-    assert (config.kv_cache_memory, config.knapspec.protect, config.max_num_seqs) == (4 * 2**30, (0, -1), 3)
+    assert (config.kv_cache_memory, config.knapspec.rows, config.max_num_seqs) == (4 * 2**30, 5, 3)
     assert config.dtype == "float32"
 
 

@@ -36,7 +36,7 @@ WITHOUT_TORCH = (
     "engine.draft.baselines.swift",
     "engine.draft.costs",
     "engine.draft.estimator",
-    "engine.draft.fixed",
+    "engine.draft.baselines.fixed",
     "engine.draft.knapspec",
     "engine.draft.lookup",
     "engine.draft.tpt",

@@ -17,7 +17,6 @@ _ANY_SHAPE = {
     "engine/checkpoints/safetensors_weights.py: SafetensorsWeights._tensor": "reads a tensor of any shape",
     "engine/model/decoder.py: DecoderOf.weight_tensors": "returns memory, whose form only the backend knows",
     "engine/backends/native/decoder.py: NativeDecoder.weight_tensors": "returns memory, as DecoderOf.weight_tensors",
-    "engine/runtime/bandwidth.py: ReadBandwidth.__init__": "reads memory of any form",
 }
 
 

@@ -18,8 +18,8 @@ from engine.config.policies import KnnSSDConfig, SelfSDConfig
 from engine.core.engine import EngineCore
 from engine.core.policies import POLICIES
 from engine.draft.base import BatchView, RequestView, RoundOutcome
+from engine.draft.baselines.fixed import uniform_variants
 from engine.draft.baselines.layer_sets import LayerSets
-from engine.draft.fixed import uniform_variants
 from engine.kernels.library import kernel_library
 from engine.model.backend import Backend
 from engine.runtime import layer_sets

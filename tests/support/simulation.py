@@ -114,9 +114,6 @@ class FakePolicy:
     def suspend(self, view: RequestView[None]) -> None:
         self.suspended.append(view.request_id)
 
-    def recalibrate(self) -> None:
-        pass
-
 
 def no_candidates(positions: Sequence[int]) -> CandidatePass:
     raise AssertionError("no policy of the simulation searches")

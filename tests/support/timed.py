@@ -8,13 +8,12 @@ from typing import Any
 
 from torch import Tensor
 
-from engine.architecture.spec import SKIP, Variants
+from engine.architecture.spec import Variants
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.core.rounds import StepRunner
 from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
-from engine.model.knapsack import Knapsack
 from engine.runtime.build import LoadedModel
 from engine.runtime.runner import Runner
 from engine.step import StepOutput, StepPlan
@@ -55,12 +54,13 @@ class _TimedSearch(Delegate):
         super().__init__(inner)
         self._clock, self._truth, self._context = clock, truth, context
 
-    def fill_rows(self, table: Knapsack, count: int) -> None:
-        """Fill one row, so that each takes its time."""
-        menu, rows = table.menus[len(table.rows)], table.states.shape[0] * table.states.shape[1]
-        share = self._truth.verify_pass(rows, [self._context]) / self._truth.spec.sublayers
-        self._clock.time += (len(menu) - (SKIP in menu)) * share + _SEARCH_OUTSIDE
-        self.inner.fill_rows(table, 1)
+    def sublayer(self, index: int, states: Tensor, variant: int) -> Tensor:
+        rows = states.shape[0] * states.shape[1]
+        self._clock.time += (
+            self._truth.verify_pass(rows, [self._context]) / self._truth.spec.sublayers + _SEARCH_OUTSIDE
+        )
+        found: Tensor = self.inner.sublayer(index, states, variant)
+        return found
 
     def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
         self._clock.time += self._truth.profile.head(states.shape[0] * states.shape[1])

@@ -9,19 +9,16 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from engine.architecture.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, ModelSpec, Variants
+from engine.architecture.spec import LOW_BIT, RECENT, SINKS, TARGET, ModelSpec, Variants
 from engine.backends.native.attention import NativeAttention, NativeBatch
 from engine.backends.native.exchange import DraftBuffers, LogitEdits
 from engine.backends.native.linear import PANEL, native_linear, packed_format, row_addresses
 from engine.kernels import structures as native
 from engine.model.attention import AttentionOf, Segment
 from engine.model.decoder import DecoderOf, LayerWeights, ModelWeights
-from engine.model.knapsack import Knapsack, Row
 from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
 from engine.sampling.sample import Edit, Sampler, sampling_array
-
-_VARIANTS = (SKIP, TARGET, LOW_BIT, WINDOW)  # in the order of `SearchTable.saves`
 
 
 def fits(spec: ModelSpec) -> bool:
@@ -100,47 +97,6 @@ class NativeDecoder(DecoderOf[NativeBatch]):
 
     def sublayer(self, index: int, x: Tensor, batch: NativeBatch, variant: int = TARGET) -> Tensor:
         return self._pass(x, batch, bytes([variant]) * len(self._whole), first=index, last=index + 1)
-
-    def fill_rows(self, table: Knapsack, batch_of: Callable[[int], NativeBatch], count: int) -> None:
-        if not table.beam:  # the kernels need a limit of live entries
-            super().fill_rows(table, batch_of, count)
-            return
-        b, beam, (live, rows, hidden) = batch_of(table.beam), table.beam, table.states.shape
-        assert b.rows == beam * rows
-        assert b.read_only
-        assert table.states.dtype == table.directions.dtype == torch.float32
-        first = len(table.rows)
-        count = min(count, len(table.menus) - first)
-        states, directions = torch.empty((1 + len(_VARIANTS)) * beam, rows, hidden), table.directions.contiguous()
-        states[:live] = table.states
-        saved = (ctypes.c_int64 * ((count + 1) * beam))(*table.saved)
-        saves = [menu.get(variant, -1) for menu in table.menus for variant in _VARIANTS]
-        lives = (ctypes.c_int32 * (count + 1))(live)
-        source, variants = (ctypes.c_int32 * len(saved))(), (ctypes.c_uint8 * len(saved))()
-        search = native.SearchTable(
-            directions=directions.data_ptr(),
-            saves=(ctypes.c_int64 * len(saves))(*saves),
-            states=states.data_ptr(),
-            cosines=(cosines := (ctypes.c_float * beam)()),
-            saved=saved,
-            live=lives,
-            source=source,
-            variant=variants,
-            tau=table.tau,
-            capacity=table.capacity,
-            beam=beam,
-            rows=rows,
-        )
-        passed = _pass_struct(b, states, self._whole, 0, first, first + count)
-        self._library.fill(self._executor, self._model, b.cache, passed, search)
-        filled: list[Row] = []
-        for i, n in enumerate(lives[1:], 1):
-            entries = slice(i * beam, i * beam + n)
-            filled.append(Row(saved[entries], source[entries], variants[entries]))
-            if not n:
-                break
-        last = len(filled[-1].saved)
-        table.take(filled, states[:last], cosines[:last])
 
     def head(self, x: Tensor, variant: int = TARGET) -> Tensor:
         return native_linear(self._heads[variant])(x, self._norm, self.spec.norm_eps)

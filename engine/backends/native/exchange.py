@@ -62,7 +62,7 @@ class DraftBuffers:
         self._longest = longest
         ints, floats = ctypes.c_int32 * count, ctypes.c_float * count
         self._slabs, self._starts, self._max_tokens, self._lengths = ints(), ints(), ints(), ints()
-        self._min_confidence, self._pass_worth = floats(), floats()
+        self._min_confidence = floats()
         self._tokens = (ctypes.c_int32 * (count * (longest + 1)))()
         self._confidences = (ctypes.c_float * (count * longest))()
         self._no_edits = bytes(count)
@@ -71,7 +71,6 @@ class DraftBuffers:
             starts=self._starts,
             max_tokens=self._max_tokens,
             min_confidence=self._min_confidence,
-            pass_worth=self._pass_worth,
             edit=edits.callback,
             tokens=self._tokens,
             lengths=self._lengths,
@@ -87,7 +86,7 @@ class DraftBuffers:
             assert 0 <= r.slab < cache.slabs
             assert 0 <= r.start <= cache.length - r.gamma
             self._slabs[i], self._starts[i], self._max_tokens[i] = r.slab, r.start, r.gamma
-            self._min_confidence[i], self._pass_worth[i] = r.min_confidence, r.pass_worth
+            self._min_confidence[i] = r.min_confidence
             self._tokens[i * (self._longest + 1)] = r.token
         batch = self.batch
         batch.plans = b"".join([_plan_bytes(r.variants) for r in requests])

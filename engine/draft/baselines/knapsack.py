@@ -72,6 +72,7 @@ class PublishedKnapSpec(DraftPolicy[SearchState]):
                 state.rows = []
                 kept = before is not None and before.variants == state.choice.variants
                 view.reselected = "kept" if kept else "changed"
+                view.search_interval = self.interval
         if (choice := state.choice) is None:
             return Plan(self._spec.whole, config.gamma, config.confidence)
         return Plan(
@@ -150,7 +151,7 @@ def search(
         if whole_layers:
             table.advance(lambda layer, states, _: passes.run(states, [layer_plan(layer, len(ticks))] * len(states)))
         else:
-            passes.fill_rows(table, len(ticks))
+            table.advance(passes.sublayer)
     states = {
         (*(variant for variant in found.variants for _ in range(width)), TARGET): found.state
         for found in table.candidates()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
-from engine.draft.baselines.layer_sets import Anchors
+from engine.draft.baselines.layer_sets import Anchors, LayerSets
 from engine.step import Plan, References
 
 
@@ -33,7 +33,8 @@ class KnnSSD(DraftPolicy[RequestState]):
     name = "knn-ssd"
 
     def __init__(self, context: PolicyContext) -> None:
-        config, layer_sets = context.config.knn_ssd, context.layer_sets[self.name]
+        config = context.config.knn_ssd
+        layer_sets: LayerSets = context.tuned[self.name]
         self._plain = Plan(context.spec.whole, gamma=0)
         self._plans = {
             domain: Plan(variants, config.gamma, config.confidence) for domain, variants in layer_sets.sets.items()

@@ -7,7 +7,8 @@ fixed, so that the search measures what then serves.
 from __future__ import annotations
 
 from engine.draft.base import PolicyContext
-from engine.draft.fixed import FixedPlan
+from engine.draft.baselines.fixed import FixedPlan
+from engine.draft.baselines.layer_sets import LayerSets
 from engine.step import Plan
 
 
@@ -18,5 +19,6 @@ class SelfSD(FixedPlan):
 
     def __init__(self, context: PolicyContext) -> None:
         config = context.config.self_sd
-        (variants,) = context.layer_sets[self.name].sets.values()
+        tuned: LayerSets = context.tuned[self.name]
+        (variants,) = tuned.sets.values()
         super().__init__(Plan(variants, config.gamma, config.confidence))

@@ -1,4 +1,4 @@
-"""Policies whose plan never changes: none and fixed. The latter drafts even where that is slower, for comparison."""
+"""Policies whose plan never changes: none, which decodes plainly, and fixed (SWIFT, section 3.2.1: uniform skips)."""
 
 from __future__ import annotations
 
