@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -13,6 +14,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from transformers import AutoModelForCausalLM
 
 from engine.architecture.spec import SKIP, TARGET
 from engine.config.engine import EngineConfig
@@ -164,6 +166,29 @@ def test_plan_and_length_equal_the_naive_reading(seed: int, items: str, tmp_path
         assert choice is not None
         assert (choice.variants[:-1], choice.gamma) == (plan, gamma)
         assert choice.acceptance == pytest.approx(alpha)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif("KNAPSERVE_REAL_MODEL" not in os.environ, reason="KNAPSERVE_REAL_MODEL names no checkpoint")
+@pytest.mark.parametrize("context", [250, 1000, 3000])
+def test_plan_and_length_equal_the_naive_reading_on_a_real_checkpoint(context: int) -> None:
+    """In float64, at the first search after a real text of so many tokens."""
+    directory = os.environ["KNAPSERVE_REAL_MODEL"]
+    core = load(torch.float64, model=directory, max_model_len=4096, draft_bits="none").core(EngineConfig())
+    text = (Path(__file__).parents[2] / "docs" / "method.md").read_text("utf-8")
+    prompt = tuple(core.tokenizer.encode(text)[:context])
+    found = next(searches(core, GenerateRequest("a", prompt, replace(GREEDY, ignore_eos=True), "knapsack")))
+    reference = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float64)
+    with torch.inference_mode():
+        plan, gamma, alpha = Paper(reference, found.tokens, found.positions).select(
+            *core.costs.sublayers(found.context)[:2]
+        )
+    choice = found.state.choice
+    assert choice is not None
+    print(f"\n{context}: {plan.count(SKIP)} of {len(plan)} skipped, length {gamma}, acceptance {alpha:.3f}")
+    assert (choice.variants[:-1], choice.gamma) == (plan, gamma)
+    assert choice.acceptance == pytest.approx(alpha)
 
 
 def test_each_request_searches_after_six_steps_and_then_every_t(tiny: Path) -> None:
