@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
-from profiles import store
-from tests.support.cores import load, made_up_profile
+from tests.support.cores import save_eager_profile
 from tests.support.serving import DTYPE, Process
 from tests.support.waiting import PATIENCE, until
 
@@ -81,17 +79,15 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
 
 @pytest.fixture(scope="session")
 def made_up_profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made-up profiles: nothing is measured, and whether drafting pays does not depend on the machine."""
-    directory = tmp_path_factory.mktemp("profiles")
-    store.save(replace(made_up_profile(), key=load(getattr(torch, DTYPE)).key), directory)
-    return directory
+    """A made-up profile in which drafting by the copy always pays: nothing is measured."""
+    return save_eager_profile(tmp_path_factory.mktemp("profiles"), getattr(torch, DTYPE))
 
 
 @pytest.fixture(scope="session")
 def flags(made_up_profiles: Path) -> tuple[str, ...]:
-    """Flags of a server that drafts, with plans that change. One request runs and one waits: its queue is soon full."""
+    """Flags of a server that drafts. One request runs and one waits: its queue is soon full."""
     return (
-        *("--profile-dir", str(made_up_profiles), "--knapspec-min-skip=0.3", "--knapspec-max-skip=0.6"),
+        *("--profile-dir", str(made_up_profiles)),
         *("--max-model-len=4096", "--max-num-seqs=1", "--max-queued=1", "--keepalive-seconds=0.2"),
     )
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
+import torch
 
+from tests.support.cores import save_eager_profile
 from tests.support.openai_client import SAMPLED, STORY, TIME, WEATHER, figures, ids_of, messages
-from tests.support.serving import MODEL, Process
+from tests.support.serving import DTYPE, MODEL, Process
 
 pytestmark = pytest.mark.nightly
 
@@ -52,9 +53,9 @@ SAME = {"choices", "logprobs", "prediction"}  # these do not change the greedy t
 
 
 @pytest.fixture(scope="module")
-def eager(profile_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[openai.OpenAI]:
-    flags = ("--knapspec-min-skip", "0.3", "--knapspec-max-skip", "0.6", "--profile-dir", str(profile_dir))
-    process = Process(tmp_path_factory.mktemp("eager") / "stderr", *flags)
+def eager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[openai.OpenAI]:
+    profiles = save_eager_profile(tmp_path_factory.mktemp("profiles"), getattr(torch, DTYPE))
+    process = Process(tmp_path_factory.mktemp("eager") / "stderr", "--profile-dir", str(profiles))
     with process.client() as client:
         yield client
     process.close()
