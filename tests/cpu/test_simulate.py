@@ -39,7 +39,7 @@ def test_a_policy_that_never_drafts_has_a_speedup_of_one(capsys: pytest.CaptureF
 
 @pytest.mark.nightly
 def test_slow_moments_change_decisions_but_not_measured_speed(capsys: pytest.CaptureFixture[str]) -> None:
-    few = ("--limit", "3")
+    few = ("--limit", "3", "--max-tokens", "200")
     plain = simulated(capsys, "--policy", "none", "--unsteady", "3", *few)
     assert plain["speedup"] == plain["mean"] == 1.0
     fixed = ("--policy", "layerskip", *few)
