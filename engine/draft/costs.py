@@ -23,10 +23,8 @@ _MAX_PRICES = 4096  # cached
 SETTLING = (4, 1)  # rounds after a change to plain decoding, and to drafting, that are slower than the following ones
 PLAIN, VERIFY, DRAFT = "plain", "verify", "draft"
 Kind = str | Variants  # of a pass: plain decoding, verification of drafts, drafts in general, drafts of one plan
-_SIMILAR: dict[Kind, tuple[str, ...]] = {
-    PLAIN: (VERIFY,),
-    VERIFY: (PLAIN,),
-}  # whose corrections a kind without one has
+# The kinds whose correction stands in for a missing one; of other kinds, DRAFT, VERIFY and PLAIN.
+_SIMILAR: dict[Kind, tuple[str, ...]] = {PLAIN: (VERIFY,), VERIFY: (PLAIN,)}
 
 
 class CostModel:
