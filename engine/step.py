@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.architecture.spec import Variants
-from engine.kv.blocks import CacheChanges
+from engine.kv.pages import Placement
 from engine.types import SamplingParams, TokenLogprobs
 
 if TYPE_CHECKING:
@@ -135,10 +135,10 @@ class Work:
 
 @dataclass(slots=True)
 class StepPlan:
-    """A round: changes of the cache, draft passes, one verify pass. `work` is ordered by slab."""
+    """A round: new pages of the cache, draft passes, one verify pass. `work` is ordered by slab."""
 
     work: tuple[Work, ...]
-    changes: CacheChanges = CacheChanges()  # of the cache
+    placements: tuple[Placement, ...] = ()  # of the cache
 
 
 @dataclass(slots=True)

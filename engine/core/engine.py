@@ -165,7 +165,7 @@ class EngineCore:
             return False
         work = Work("probe", slot.slab, 0, (0,), draws_token=True, sampling=SamplingParams(max_tokens=1))
         try:
-            self.runner.run(StepPlan((work,), blocks.take_changes()))
+            self.runner.run(StepPlan((work,), blocks.take_placements()))
         except Exception:
             log.exception("a round without requests fails too")
             return False

@@ -16,7 +16,7 @@ from engine.core.request import AwaitedPrefix, Request
 from engine.core.rounds import CommittedRound, RequestOutput
 from engine.core.turns import GrammarTime, Shares
 from engine.errors import RequestError, RequestFailedError
-from engine.kv.blocks import Allocation, Blocks
+from engine.kv.pages import Allocation, PageManager
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import FinishReason, RequestFailure
 
@@ -38,7 +38,7 @@ class Scheduler:
 
     def __init__(
         self,
-        blocks: Blocks,
+        blocks: PageManager,
         clock: Clock,
         *,
         max_num_seqs: int,
@@ -211,7 +211,7 @@ class Scheduler:
                 if work.plain and request.room > 1:
                     work.next_row_reserved = self.blocks.grow(request.slab, len(request.tokens) + 1)
         works += self._prompt_works(prompts, spare, grammar_time, beside=bool(decoding))
-        return StepPlan(tuple(sorted(works, key=lambda w: w.slab)), self.blocks.take_changes())
+        return StepPlan(tuple(sorted(works, key=lambda w: w.slab)), self.blocks.take_placements())
 
     def _prompt_works(
         self, prompts: Sequence[Request], spare: int, grammar_time: GrammarTime, *, beside: bool

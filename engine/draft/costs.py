@@ -143,7 +143,7 @@ class CostModel:
         requests, tokens = len(work), sum([len(w.tokens) for w in work])
         contexts = [w.start for w in work]
         seen: list[_Seen] = []
-        if tokens == requests and not plan.changes.copies:  # reading prompts is work of its own
+        if tokens == requests:  # reading prompts is work of its own
             rows, each = tokens + sum([o.draft_rows for o in out.outputs]), max(overhead / requests, 0.0)
             bounded = min(each, 2.0 * self._outside or each)  # a stall counts as twice the usual
             self._outside += _SPEED_WEIGHT * (bounded - self._outside)

@@ -18,6 +18,11 @@ namespace {
 
 constexpr int TILE = 64;  // positions of a tile: four blocks of the cache
 
+// The blocks of one kv head that hold a tile's positions.
+struct Tile {
+    const bf16 *block[TILE / BLOCK];
+};
+
 class TileAttention {
 protected:
     int state_size() const { return m->head_dim + LANES; }  // floats
@@ -52,30 +57,29 @@ protected:
     }
 
     // Does what attend_tile does with AMX. Sums run in another order, which is the same for any number of queries.
-    void attend_tile_amx(int count, const Query *queries, const bf16 *blocks, const bf16 *next_tile, int used,
+    void attend_tile_amx(int count, const Query *queries, const Tile &blocks, const Tile *next_tile, int used,
                          int tile) const {
         alignas(64) float scores[AMX_ROWS][TILE];
         alignas(64) bf16 weights[AMX_ROWS][TILE];
         const int width = m->head_dim;
-        const int64_t block = 2 * BLOCK * width;
         configure_amx(count, true);
         asm volatile("" ::: "memory");
         for (int half = 0; half < 2; half++) {
-            const bf16 *keys = blocks + half * 2 * block, *soon = next_tile ? next_tile + half * 2 * block : nullptr;
+            const bf16 *const *keys = blocks.block + 2 * half;
+            const bf16 *const *soon = next_tile ? next_tile->block + 2 * half : nullptr;
             _tile_zero(0);
             _tile_zero(1);
             for (int d = 0; d < width; d += 2 * AMX_PAIRS) {
                 const auto ask = [&](int b) {
                     if (soon)
-                        for (int i = 0; i < AMX_PAIRS; i++)
-                            __builtin_prefetch(soon + b * block + (d / 2 + i) * 2 * BLOCK, 0, 2);
+                        for (int i = 0; i < AMX_PAIRS; i++) __builtin_prefetch(soon[b] + (d / 2 + i) * 2 * BLOCK, 0, 2);
                 };
                 _tile_loadd(4, queries->q + d, width * 2);
                 ask(0);
-                _tile_loadd(2, keys + d * BLOCK, 4 * BLOCK);
+                _tile_loadd(2, keys[0] + d * BLOCK, 4 * BLOCK);
                 _tile_dpbf16ps(0, 4, 2);
                 ask(1);
-                _tile_loadd(3, keys + block + d * BLOCK, 4 * BLOCK);
+                _tile_loadd(3, keys[1] + d * BLOCK, 4 * BLOCK);
                 _tile_dpbf16ps(1, 4, 3);
             }
             _tile_stored(0, scores[0] + half * 2 * BLOCK, sizeof scores[0]);
@@ -94,11 +98,12 @@ protected:
             _tile_loadd(0, state, state_stride);
             _tile_loadd(1, state + BLOCK, state_stride);
             for (int b = 0; b < used; b++) {
-                const bf16 *values = blocks + b * block + BLOCK * width + 2 * d;
+                const bf16 *values = blocks.block[b] + BLOCK * width + 2 * d;
                 if (next_tile)
                     for (int i = 0; i < BLOCK / 2; i++) {
-                        __builtin_prefetch(next_tile + (values - blocks) + i * 2 * width, 0, 2);
-                        __builtin_prefetch(next_tile + (values - blocks) + i * 2 * width + 2 * BLOCK, 0, 2);
+                        const bf16 *soon = next_tile->block[b] + BLOCK * width + 2 * d + i * 2 * width;
+                        __builtin_prefetch(soon, 0, 2);
+                        __builtin_prefetch(soon + 2 * BLOCK, 0, 2);
                     }
                 _tile_loadd(5, weights[0] + b * BLOCK, sizeof weights[0]);
                 _tile_loadd(6, values, 4 * width);
@@ -113,10 +118,10 @@ protected:
     }
 #else
     void gather_queries(std::vector<Query> &) const {}
-    void attend_tile_amx(int, const Query *, const bf16 *, const bf16 *, int, int) const {}
+    void attend_tile_amx(int, const Query *, const Tile &, const Tile *, int, int) const {}
 #endif
 
-    void attend_tile(int count, const Query *queries, const bf16 *blocks, const bf16 *next_tile, int used,
+    void attend_tile(int count, const Query *queries, const Tile &blocks, const Tile *next_tile, int used,
                      int tile) const {
         switch (count) {
         case 1: return attend_tile<1>(queries, blocks, next_tile, used, tile);
@@ -133,7 +138,7 @@ protected:
     }
 
     template <int G>
-    void attend_tile(const Query *queries, const bf16 *blocks, const bf16 *next_tile, int used, int tile) const {
+    void attend_tile(const Query *queries, const Tile &blocks, const Tile *next_tile, int used, int tile) const {
         alignas(64) bf16 weights[G][TILE];
         vf qk[G][VECTORS] = {};
         if constexpr (AVX2_ONLY) dot_keys_avx2<G>(queries, blocks, next_tile, used, qk);
@@ -147,20 +152,20 @@ protected:
         add_weighted_values<G>(queries, blocks, next_tile, used, weights);
     }
 
-    // Vectors of a tile's scores; offset of vector v's keys for the first two dimensions.
+    // Vectors of a tile's scores; where vector v's keys are, for the first two dimensions.
     static constexpr int VECTORS = TILE / LANES;
-    int64_t keys_of(int v) const {
-        return int64_t(v * LANES / BLOCK) * 2 * BLOCK * m->head_dim + v * LANES % BLOCK * 2;
+    static const bf16 *keys_of(const Tile &tile, int v) {
+        return tile.block[v * LANES / BLOCK] + v * LANES % BLOCK * 2;
     }
 
     // Computes q · k for the first N blocks of a tile and G queries.
     template <int G, int N>
-    void dot_keys(const Query *queries, const bf16 *blocks, const bf16 *next_tile, vf (&qk)[G][VECTORS]) const {
+    void dot_keys(const Query *queries, const Tile &blocks, const Tile *next_tile, vf (&qk)[G][VECTORS]) const {
         for (int d = 0; d < m->head_dim / 2; d++) {
             vu keys[N];
             for (int v = 0; v < N; v++) {
-                keys[v] = load<vu>(blocks + keys_of(v) + d * 2 * BLOCK);
-                if (next_tile) __builtin_prefetch(next_tile + keys_of(v) + d * 2 * BLOCK, 0, 2);
+                keys[v] = load<vu>(keys_of(blocks, v) + d * 2 * BLOCK);
+                if (next_tile) __builtin_prefetch(keys_of(*next_tile, v) + d * 2 * BLOCK, 0, 2);
             }
             for (int g = 0; g < G; g++) {
                 const uint32_t pair = load<uint32_t>(queries[g].q + 2 * d);
@@ -171,7 +176,7 @@ protected:
 
     // The same for sixteen registers. Computes only used blocks, and perhaps one more.
     template <int G>
-    void dot_keys_avx2(const Query *queries, const bf16 *blocks, const bf16 *next_tile, int used,
+    void dot_keys_avx2(const Query *queries, const Tile &blocks, const Tile *next_tile, int used,
                        vf (&qk)[G][VECTORS]) const {
         constexpr int N = G <= 2 ? 4 : 2;
         const int width = m->head_dim;
@@ -182,10 +187,12 @@ protected:
         for (int first = 0; first < used * (BLOCK / LANES); first += N) {
             vf sums[G][N] = {};
             for (int d = 0; d < width / 2; d++) {
-                const auto at = [&](int j) { return keys_of(first + j); };
+                const bf16 *start = blocks.block[0];
+                const auto at = [&](int j) { return keys_of(blocks, first + j) - start; };
                 if (next_tile)
-                    for (int j = 0; j < N; j += 2) __builtin_prefetch(next_tile + at(j) + d * 2 * BLOCK, 0, 2);
-                dots<G, N>(sums, blocks + d * 2 * BLOCK, at, [&](int g) { return x + g * width + 2 * d; });
+                    for (int j = 0; j < N; j += 2)
+                        __builtin_prefetch(keys_of(*next_tile, first + j) + d * 2 * BLOCK, 0, 2);
+                dots<G, N>(sums, start + d * 2 * BLOCK, at, [&](int g) { return x + g * width + 2 * d; });
             }
             for (int g = 0; g < G; g++)
                 for (int j = 0; j < N; j++) qk[g][first + j] = sums[g][j];
@@ -226,7 +233,7 @@ protected:
 
     // Adds a tile's weighted values to the states of G queries.
     template <int G>
-    void add_weighted_values(const Query *queries, const bf16 *blocks, const bf16 *next_tile, int used,
+    void add_weighted_values(const Query *queries, const Tile &blocks, const Tile *next_tile, int used,
                              const bf16 (*weights)[TILE]) const {
         constexpr int N = AVX2_ONLY && G > 2 ? 2 : 4;
         float wide[AVX2_ONLY ? G : 1][TILE];
@@ -241,25 +248,25 @@ protected:
 
     // Adds N vectors of dimensions, from d on.
     template <int G, int N, class Wide>
-    void add_values(const Query *queries, const bf16 *blocks, const bf16 *next_tile, int used, int d,
+    void add_values(const Query *queries, const Tile &blocks, const Tile *next_tile, int used, int d,
                     const bf16 (*weights)[TILE], const Wide &wide) const {
         const int width = m->head_dim;
         vf sums[G][N];
         for (int g = 0; g < G; g++)
             for (int j = 0; j < N; j++) sums[g][j] = load<vf>(queries[g].state + d + j * LANES);
         for (int b = 0; b < used; b++) {
-            const int64_t begin = int64_t(b) * 2 * BLOCK * width + BLOCK * width + 2 * d;
             for (int pair = 0; pair < BLOCK / 2; pair++) {
-                const int64_t at = begin + pair * 2 * width;
+                const int64_t at = BLOCK * width + 2 * d + pair * 2 * width;
+                const bf16 *values = blocks.block[b] + at;
                 if (next_tile)
                     for (int j = 0; j < N; j += 32 / (2 * LANES))
-                        __builtin_prefetch(next_tile + at + j * 2 * LANES, 0, 2);
+                        __builtin_prefetch(next_tile->block[b] + at + j * 2 * LANES, 0, 2);
                 if constexpr (AVX2_ONLY) {
                     const auto vector = [](int j) { return j * 2 * LANES; };
-                    dots<G, N>(sums, blocks + at, vector, [&](int g) { return wide[g] + b * BLOCK + 2 * pair; });
+                    dots<G, N>(sums, values, vector, [&](int g) { return wide[g] + b * BLOCK + 2 * pair; });
                 } else {
                     vu part[N];
-                    for (int j = 0; j < N; j++) part[j] = load<vu>(blocks + at + j * 2 * LANES);
+                    for (int j = 0; j < N; j++) part[j] = load<vu>(values + j * 2 * LANES);
                     for (int g = 0; g < G; g++) {
                         const uint32_t w = load<uint32_t>(weights[g] + b * BLOCK + 2 * pair);
                         for (int j = 0; j < N; j++) sums[g][j] = dot(sums[g][j], part[j], w);

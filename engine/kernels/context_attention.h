@@ -88,8 +88,22 @@ protected:
                          : std::pair(first_visible(position), position + !p->read_only);
     }
 
-    bf16 *slab_data(int layer, int row) const {
-        return cache->data + layer * cache->layer_stride + p->slabs[row] * cache->slab_stride;
+    // Returns block number `index` of a row's slab, for one kv head.
+    bf16 *block(int layer, int row, int kv, int index) const {
+        const int size = cache->blocks_per_page;
+        const int64_t page = cache->tables[int64_t(p->slabs[row]) * cache->pages_per_slab + index / size];
+        return cache->data + layer * cache->layer_stride + kv * cache->head_stride +
+               (page * size + index % size) * 2 * BLOCK * m->head_dim;
+    }
+
+    // Returns the blocks of a tile of a row's slab. The last block that has positions before `end` stands for later
+    // ones.
+    Tile tile_of(int layer, int row, int kv, int tile, int end) const {
+        Tile found;
+        const int last = std::max(end - 1, tile) / BLOCK;
+        for (int b = 0; b < TILE / BLOCK; b++)
+            found.block[b] = tile / BLOCK + b <= last ? block(layer, row, kv, tile / BLOCK + b) : found.block[b - 1];
+        return found;
     }
 
     // Applies head norms and RoPE to row i of the active rows, for one kv head and the query heads that attend to it.
@@ -122,8 +136,7 @@ protected:
         for (int d = 0; d < width; d += LANES) store(k + d, rotate(load<vf>(k + d), load<vf>(rope + d)));
         if (p->read_only) return;
         const int slot = p->tree ? p->tree->slots[row] : position;
-        store_row(i, kv, slab_data(index, row) + kv * cache->head_stride + int64_t(slot / BLOCK) * 2 * BLOCK * width,
-                  slot % BLOCK);
+        store_row(i, kv, block(index, row, kv, slot / BLOCK), slot % BLOCK);
     }
 
     // Writes key and value of row i of the active rows, for one kv head, to a place of a block.
@@ -143,19 +156,21 @@ protected:
 
     // Copies a tile as a row that branches off sees it: with keys and values of the row, and of the ancestors that the
     // cache does not have at their positions. Sums then run in the same order as for a row of a chain.
-    const bf16 *tile_of_branch(int row, int kv, const bf16 *blocks, int tile) const {
-        const int width = m->head_dim;
-        const size_t size = size_t(TILE) * 2 * width;
+    Tile tile_of_branch(int row, int kv, const Tile &blocks, int tile) const {
+        const size_t size = 2 * BLOCK * m->head_dim;  // of a block
         thread_local std::vector<bf16> room;
-        room.resize(std::max(room.size(), size + 64));
+        room.resize(std::max(room.size(), TILE / BLOCK * size + 64));
         bf16 *copy = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64 / sizeof(bf16);
-        std::memcpy(copy, blocks, size * sizeof(bf16));
+        Tile found;
+        for (int b = 0; b < TILE / BLOCK; b++) {
+            std::memcpy(copy + b * size, blocks.block[b], size * sizeof(bf16));
+            found.block[b] = copy + b * size;
+        }
         for (int seen = row; seen >= 0; seen = p->tree->parents[seen]) {
             const int place = p->positions[seen] - tile;  // active rows are all rows, as in every verify pass
-            if (place >= 0 && place < TILE)
-                store_row(seen, kv, copy + place / BLOCK * 2 * BLOCK * width, place % BLOCK);
+            if (place >= 0 && place < TILE) store_row(seen, kv, copy + place / BLOCK * size, place % BLOCK);
         }
-        return copy;
+        return found;
     }
 
     // Rotates pairs (a, b) by angles given as pairs (c, s) of cosine and sine: a·c - b·s, b·c + a·s.
@@ -180,9 +195,11 @@ protected:
             n, std::max(1, n / (4 * pool.size)),
             [&](int from, int to) {
                 for (int u = from; u < to; u++) {
-                    const bf16 *next = u + 1 < n ? first_tile(index, u + 1) : nullptr;
-                    if (part_count) attend_part(index, units[u / m->kv_heads], u % m->kv_heads, next);
-                    else attend_whole(index, layer, units[u / m->kv_heads], u % m->kv_heads, next);
+                    Tile next;
+                    if (u + 1 < n) next = first_tile(index, u + 1);
+                    const Tile *then = u + 1 < n ? &next : nullptr;
+                    if (part_count) attend_part(index, units[u / m->kv_heads], u % m->kv_heads, then);
+                    else attend_whole(index, layer, units[u / m->kv_heads], u % m->kv_heads, then);
                 }
             },
             false);
@@ -192,19 +209,18 @@ protected:
         });
     }
 
-    // Returns roughly the first address that a unit reads for a kv head, to prefetch it.
-    const bf16 *first_tile(int index, int u) const {
+    // Returns roughly the first blocks that a unit reads for a kv head, to prefetch them.
+    Tile first_tile(int index, int u) const {
         const AttentionUnit &unit = units[u / m->kv_heads];
         const int row = active[unit.first];
         const int low = unit.part == SINKS_PART
                             ? 0
                             : std::max(first_visible(p->positions[row]), std::max(unit.part, 0) * PART_POSITIONS);
-        return slab_data(index, row) + u % m->kv_heads * cache->head_stride +
-               int64_t(low / TILE) * TILE * 2 * m->head_dim;
+        return tile_of(index, row, u % m->kv_heads, low / TILE * TILE, p->positions[row] + 1);
     }
 
     // Computes one part of a unit's context.
-    void attend_part(int index, const AttentionUnit &unit, int kv, const bf16 *next) {
+    void attend_part(int index, const AttentionUnit &unit, int kv, const Tile *next) {
         const int group = m->heads / m->kv_heads, size = state_size();
         float *states = scratch_states(unit.count * group);
         scan_context(index, unit, kv, states, next);
@@ -217,14 +233,14 @@ protected:
 
     // Computes all parts of a unit's context. Independent units write their keys and values here first, so that the
     // thread that reads them has them in its cache.
-    void attend_whole(int index, const Layer &layer, const AttentionUnit &unit, int kv, const bf16 *next) {
+    void attend_whole(int index, const Layer &layer, const AttentionUnit &unit, int kv, const Tile *next) {
         if (units_independent)
             for (int r = 0; r < unit.count; r++) rotate_and_store(index, layer, unit.first + r, kv);
         const int group = m->heads / m->kv_heads, size = state_size(), n = unit.count * group;
         float *states = scratch_states(2 * n), *merged = states + n * size;
         const auto [first, last] = part_range(unit);
         scan_context(index, {unit.first, unit.count, first}, kv, merged, first == last ? next : nullptr);
-        const auto more = [&](int part, const bf16 *then) {
+        const auto more = [&](int part, const Tile *then) {
             scan_context(index, {unit.first, unit.count, part}, kv, states, then);
             for (int s = 0; s < n; s++) merge_state(merged + s * size, states + s * size);
         };
@@ -289,7 +305,7 @@ protected:
 
     // Computes the states of a unit's rows for one kv head over one part of the context. `next`: what this thread reads
     // afterwards.
-    void scan_context(int index, AttentionUnit unit, int kv, float *states, const bf16 *next) {
+    void scan_context(int index, AttentionUnit unit, int kv, float *states, const Tile *next) {
         const int group = m->heads / m->kv_heads, width = m->head_dim, size = state_size();
         const bool start = unit.part == SINKS_PART;
         const int from = start ? 0 : unit.part * PART_POSITIONS, to = start ? sinks : from + PART_POSITIONS;
@@ -300,6 +316,7 @@ protected:
             high = std::max(high, std::min(end, to));
             for (int g = 0; g < group; g++) reset_state(states + (size_t(r) * group + g) * size);
         }
+        if (low >= high) return;
         thread_local std::vector<Query> queries;
         queries.clear();
         for (int r = 0; r < unit.count; r++) {
@@ -310,11 +327,14 @@ protected:
         }
         if (HAS_AMX) gather_queries(queries);
         const int row = active[unit.first];
-        const bf16 *data = slab_data(index, row) + kv * cache->head_stride;
+        Tile blocks, following = tile_of(index, row, kv, low / TILE * TILE, high);
         for (int tile = low / TILE * TILE; tile < high; tile += TILE) {
-            // Only the first queries prefetch: the hardware notices the access pattern too late for a whole tile.
-            const bf16 *next_tile = tile + TILE < high ? data + int64_t(tile + TILE) * 2 * width : next;
-            const bf16 *blocks = data + int64_t(tile / BLOCK) * 2 * BLOCK * width;
+            blocks = following;
+            const Tile *next_tile = next;
+            if (tile + TILE < high) {
+                following = tile_of(index, row, kv, tile + TILE, high);
+                next_tile = &following;  // only the first queries prefetch: the hardware notices the pattern too late
+            }
             if (!start && branches_off(row) && tile + TILE > p->tree->ends[row])
                 blocks = tile_of_branch(row, kv, blocks, tile);
             const int n = int(queries.size());

@@ -9,8 +9,7 @@
 //   weights [out/32][in/2][32][2]: panels of 32 outputs, pairs of inputs together, as dot-product instructions read
 //   them;
 //           with AVX2 [out/32][2][in/2][16][2], because its sixteen registers hold half a panel's sums.
-//   cache   [layers][slabs][kv_heads][blocks of 16 positions][K, V]: K as [head_dim/2][16][2], V as [8][head_dim][2];
-//           a slab's length is a multiple of 64 positions.
+//   cache   [layers][kv_heads][pages][blocks of 16 positions][K, V]: K as [head_dim/2][16][2], V as [8][head_dim][2].
 
 #include <algorithm>
 #include <cstdint>

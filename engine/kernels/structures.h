@@ -82,8 +82,10 @@ struct Model {
 
 // The K/V cache; kernels.cpp describes its blocks. Strides in elements.
 struct Cache {
-    bf16 *data;
-    int64_t layer_stride, slab_stride, head_stride;
+    bf16 *data;             // [layers][kv_heads][pages][blocks_per_page] blocks
+    const int32_t *tables;  // [slabs][pages_per_slab]: the pages of each slab
+    int64_t layer_stride, head_stride;
+    int32_t pages_per_slab, blocks_per_page;
 };
 
 // Where rows of token trees store their K/V, and what they see (engine/backends/native/attention.py). Arrays [rows].

@@ -60,7 +60,9 @@ class Model(Structure):
 class Cache(Structure):
     """Locate the K/V blocks; strides in elements."""
 
-    _fields_ = _fields((c_void_p, "data"), (c_int64, "layer_stride slab_stride head_stride"))
+    _fields_ = _fields(
+        (c_void_p, "data tables"), (c_int64, "layer_stride head_stride"), (c_int32, "pages_per_slab blocks_per_page")
+    )
 
 
 class TreeRows(Structure):

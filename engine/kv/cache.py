@@ -1,8 +1,8 @@
-"""Store K/V: one contiguous slab per request, with position p of a request at slot p of its slab.
+"""Store K/V in pages: slot p of a slab lies in the page that the slab's table lists for block p // block_size.
 
-Because slots are addressed by position, accepting drafted tokens only takes raising a count (`Request.computed`). Slots
-of rejected tokens lie beyond the count, and the next round overwrites them. A tree's rows take slots in their order;
-those of an accepted path move to the slots of their positions. Cached prefixes are copied between slabs.
+The K/V of a request's position p belongs into slot p. Accepting drafted tokens therefore only takes raising a count
+(`Request.computed`). Slots of rejected tokens lie beyond the count, and the next round overwrites them. A tree's rows
+take slots in their order; those of an accepted path move to the slots of their positions.
 """
 
 from __future__ import annotations
@@ -10,138 +10,150 @@ from __future__ import annotations
 import mmap
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from math import prod
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
 from engine.errors import ConfigError
-from engine.kv.blocks import CacheChanges
+from engine.kv.pages import CacheSize, Placement
+from engine.tensors import to_device
 
 # Reserve address space only: most of it is never written, so the system must not refuse it for lack of memory.
-# `engine.kv.blocks` counts the memory that is in use.
 _MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
 
 
-def reserved_zeros(
-    shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, what: str
-) -> tuple[Tensor, mmap.mmap | None]:
-    """Return zeros [*shape] for a cache of `what`, and the mapping that holds them, if any.
+def reserved_zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, size: CacheSize) -> Tensor:
+    """Return zeros [*shape] for a cache of this size.
 
     Masked slots are read, and NaN survives a mask, so the memory must be initialised. On a CPU the zeros are untouched
     pages of a private mapping, which take no memory until they are written. Raises ConfigError if there is no address
     space left.
     """
     if device.type != "cpu" or not hasattr(mmap, "MADV_DONTNEED"):
-        return torch.zeros(shape, dtype=dtype, device=device), None
+        return torch.zeros(shape, dtype=dtype, device=device)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
     try:
         pages = mmap.mmap(-1, prod(shape) * dtype.itemsize, flags=flags)
     except (OSError, OverflowError) as error:
         raise ConfigError(
-            f"not enough address space for a K/V cache of {what} ({error}); lower --max-model-len or --max-num-seqs"
+            f"no address space for a K/V cache of {size.capacity} blocks of {size.block_size} tokens ({error}); "
+            "lower --kv-cache-memory"
         ) from None
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         with suppress(OSError):  # a huge page for every small write would use memory that nobody counts
             pages.madvise(mmap.MADV_NOHUGEPAGE)
-    return torch.frombuffer(pages, dtype=dtype).view(shape), pages
+    return torch.frombuffer(pages, dtype=dtype).view(shape)
 
 
-class Cache(Protocol):
-    """K/V memory, addressed by slab and position. `SlabMemory` documents the methods."""
+class Cache(ABC):
+    """Pages of K/V, and the tables that say which page holds which block of a slab."""
 
-    length: int
+    dtype: torch.dtype
+    device: torch.device
 
-    @property
-    def device(self) -> torch.device: ...
+    def __init__(self, size: CacheSize) -> None:
+        self.slabs, self.length, self.block_size = size.slabs, size.length, size.block_size
+        blocks = torch.arange(size.slabs * size.blocks_per_slab).view(size.slabs, -1)
+        # Tables start with the pages in turn, so that passes measured before any placement read realistic memory.
+        self.tables = (blocks % size.capacity + 1).to(torch.int32)  # [slabs, blocks]
 
-    def apply(self, changes: CacheChanges) -> None: ...
-    def move(self, slab: int, source: int, target: int) -> None: ...
-    def fill(self, slab: int, tokens: int) -> None: ...
-
-
-class SlabMemory(ABC):
-    """A cache in which each slab has memory of its own."""
-
-    def apply(self, changes: CacheChanges) -> None:
-        """Copy prefixes, then give freed memory back."""
-        for copy in changes.copies:
-            self.copy(*copy)
-        for freed in changes.freed:
-            self.discard(*freed)
-
-    def copy(self, source: int, target: int, tokens: int) -> None:
-        """Copy the first `tokens` positions of one slab to another, in all layers."""
-        self._first(target, tokens).copy_(self._first(source, tokens))
-
-    def fill(self, slab: int, tokens: int) -> None:
-        """Fill the first `tokens` positions of a slab with random values, to time passes after a context."""
-        first, *others = self._first(slab, tokens).unbind(0)
-        first.normal_(generator=torch.Generator(first.device).manual_seed(tokens))
-        for layer in others:  # the same values: generating takes many times as long as copying
-            layer.copy_(first)
-
-    @abstractmethod
-    def _first(self, slab: int, tokens: int) -> Tensor:
-        """Return a view of the K/V of a slab's first `tokens` positions [layers, …], or of the blocks with them."""
+    def place(self, placements: Iterable[Placement]) -> None:
+        """Record new pages of slabs. Pages are shared, not copied, and stay allocated."""
+        for slab, first, pages in placements:
+            self.tables[slab, first : first + len(pages)] = torch.tensor(pages, dtype=torch.int32)
 
     @abstractmethod
     def move(self, slab: int, source: int, target: int) -> None:
         """Copy the K/V of one slot of a slab to another slot, in all layers."""
 
+    def fill(self, slab: int, tokens: int) -> None:
+        """Fill the pages of a slab's first `tokens` slots with random values, to time passes after a context."""
+        pages = self.tables[slab, : -(-tokens // self.block_size)].long().to(self.device)
+        first, *others = self.layers
+        values = first[pages].normal_(generator=torch.Generator(self.device).manual_seed(tokens))
+        for layer in (first, *others):  # the same values: generating takes many times as long as copying
+            layer.index_copy_(0, pages, values)
+
+    @property
     @abstractmethod
-    def discard(self, slab: int, first: int, last: int) -> None:
-        """Give the memory of positions first..last-1 back to the system. They read as zeros again."""
+    def layers(self) -> Sequence[Tensor]:
+        """The memory of every layer, each [pages, …]."""
 
 
-class SlabCache(SlabMemory):
-    """K/V as one tensor [layers, slabs, length, 2, kv_heads, head_dim], K at index 0 and V at 1 of the fourth axis."""
+class PagedCache(Cache):
+    """K and V, each [layers, pages, block_size, kv_heads, head_dim]. Padding rows write to page 0."""
 
-    def __init__(self, spec: ModelSpec, slabs: int, length: int, dtype: torch.dtype, device: torch.device) -> None:
-        self.slabs, self.length, self.dtype, self.device = slabs, length, dtype, device
-        shape = (spec.layers, slabs, length, 2, spec.kv_heads, spec.head_dim)
-        self._all, self._map = reserved_zeros(shape, dtype, device, f"{slabs} × {length} tokens")
-        self._by_slot = self._all.view(spec.layers, slabs * length, 2 * spec.kv_heads, spec.head_dim).unbind(0)
+    def __init__(self, spec: ModelSpec, size: CacheSize, dtype: torch.dtype, device: torch.device) -> None:
+        super().__init__(size)
+        self.device, self.dtype = device, dtype
+        shape = (2, spec.layers, size.capacity + 1, size.block_size, spec.kv_heads, spec.head_dim)
+        pages = reserved_zeros(shape, dtype, device, size)
+        self.k, self.v = (part.unbind(0) for part in pages.unbind(0))  # per layer [pages, block_size, kv_heads, …]
+        self.device_tables = self.tables.to(device, copy=True)
 
-    def slot(self, slab: int, position: int) -> int:
-        """Return the flat index of a position, for `write`."""
-        return slab * self.length + position
+    def place(self, placements: Iterable[Placement]) -> None:
+        placements = tuple(placements)
+        super().place(placements)
+        for slab, first, pages in placements:
+            part = self.device_tables[slab, first : first + len(pages)]
+            part.copy_(to_device(pages, self.device, torch.int32))
+
+    def slots(self, slab: int, start: int, rows: int) -> list[int]:
+        """Return the flat index, page · block_size + place in the page, of consecutive slots."""
+        size, first = self.block_size, start // self.block_size
+        pages = self.tables[slab, first : (start + rows - 1) // size + 1].tolist()
+        return [pages[p // size - first] * size + p % size for p in range(start, start + rows)]
 
     def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
-        self._by_slot[layer].index_copy_(0, slots, kv)
+        """Write kv [rows, 2·kv_heads, head_dim], K heads first, to flat slots [rows]."""
+        for cache, part in zip((self.k[layer], self.v[layer]), kv.chunk(2, dim=1), strict=True):
+            cache.view(-1, *cache.shape[2:]).index_copy_(0, slots, part)
 
-    def rows(self, slab: int, start: int, rows: int) -> tuple[Tensor, ...]:
-        """Return, per layer, views [rows, 2·kv_heads, head_dim] of consecutive positions, to be written in place.
+    def read(self, slabs: Sequence[int], begin: int, end: int) -> Sequence[tuple[Tensor, Tensor]]:
+        """Return K and V of slots begin..end-1 per layer: [slabs, kv_heads, end-begin, head_dim].
 
-        One call makes the views of all layers: one by one they would take as long as a short context's attention.
+        They are views if they belong to one slab whose pages follow one another.
         """
-        return self._all[:, slab, start : start + rows].flatten(2, 3).unbind(0)
-
-    def read(self, first: int, last: int, begin: int, end: int) -> tuple[tuple[Tensor, Tensor], ...]:
-        k, v = self._all[:, first : last + 1, begin:end].permute(3, 0, 1, 4, 2, 5).unbind(0)
-        return tuple(zip(k.unbind(0), v.unbind(0), strict=True))
-
-    def discard(self, slab: int, first: int, last: int) -> None:
-        if self._map is None:
-            return
-        page = mmap.PAGESIZE
-        layer_bytes = self._all[0].nbytes
-        token_bytes = layer_bytes // (self.slabs * self.length)
-        for layer in range(self._all.shape[0]):
-            base = layer * layer_bytes + slab * self.length * token_bytes
-            start = -(-(base + first * token_bytes) // page) * page
-            end = (base + last * token_bytes) // page * page
-            if end > start:
-                self._map.madvise(mmap.MADV_DONTNEED, start, end - start)
-
-    def _first(self, slab: int, tokens: int) -> Tensor:
-        return self._all[:, slab, :tokens]
+        positions = torch.arange(begin, end)
+        slots = self.tables[slabs][:, positions // self.block_size].long() * self.block_size
+        slots += positions % self.block_size
+        if len(slabs) == 1 and bool((slots.diff() == 1).all()):
+            first = int(slots[0, 0])
+            return Slots(self, slice(first, first + end - begin))
+        return Slots(self, slots.to(self.device))
 
     def move(self, slab: int, source: int, target: int) -> None:
-        self._all[:, slab, target] = self._all[:, slab, source]
+        places = to_device([*self.slots(slab, source, 1), *self.slots(slab, target, 1)], self.device)
+        for layer in self.layers:
+            flat = layer.view(-1, *layer.shape[2:])
+            flat.index_copy_(0, places[1:], flat.index_select(0, places[:1]))
+
+    @property
+    def layers(self) -> Sequence[Tensor]:
+        """K, then V, of every layer: each [pages, block_size, kv_heads, head_dim]."""
+        return (*self.k, *self.v)
+
+
+class Slots(Sequence[tuple[Tensor, Tensor]]):
+    """K and V of some slots per layer, read from the pages on access: only one layer's copy exists at a time."""
+
+    def __init__(self, cache: PagedCache, slots: Tensor | slice) -> None:
+        """`slots`: flat indices [slabs, length], or those of one slab."""
+        self._cache, self._slots = cache, slots
+
+    def __len__(self) -> int:
+        return len(self._cache.k)
+
+    def __getitem__(self, layer: int) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        """Return a layer's K and V [slabs, kv_heads, length, head_dim]."""
+        k, v = (x[layer].flatten(0, 1)[self._slots] for x in (self._cache.k, self._cache.v))
+        if isinstance(self._slots, slice):
+            k, v = k[None], v[None]
+        return k.transpose(1, 2), v.transpose(1, 2)
 
 
 def bytes_per_token(spec: ModelSpec, dtype: torch.dtype) -> int:

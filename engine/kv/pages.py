@@ -1,9 +1,9 @@
-"""Track which request owns which page of a paged cache, without tensors.
+"""Track which request owns which page of the K/V cache, without tensors.
 
-This is `engine.kv.blocks` with prefixes shared by reference instead of copied. A request owns a *table*: its block i,
-the positions from i·block_size on, lies in page `table[i]`. Verified full blocks are sealed: a tree of prefixes records
-the tokens that lead to them. Any number of tables may hold a sealed page. A page that no table holds remains as a
-cached prefix until it is evicted, oldest first. Page 0 belongs to no request: padding rows write to it.
+A request owns a *table*: its block i, the positions from i·block_size on, lies in page `table[i]`. Verified full blocks
+are *sealed*: a tree of prefixes records the tokens that lead to them. Any number of tables may hold a sealed page. A
+page that no table holds remains as a cached prefix until it is evicted, oldest first. Page 0 belongs to no request:
+padding rows write to it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,36 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from engine.kv.blocks import Allocation, BlockKey, CacheChanges, Placement, block_key, walk
+
+@dataclass(frozen=True, slots=True)
+class CacheSize:
+    """Tables of so many blocks each, and the pages that they share."""
+
+    slabs: int
+    blocks_per_slab: int
+    block_size: int
+    capacity: int  # pages
+    length: int  # longest context; less than the model's if none was configured and memory is short
+
+
+class Placement(NamedTuple):
+    """Assign pages to consecutive blocks of a slab, from block `first` on."""
+
+    slab: int
+    first: int
+    pages: tuple[int, ...]
+
+
+class Allocation(NamedTuple):
+    """The slab of a new request. Its first `cached` tokens have K/V once the new placements are known to the cache."""
+
+    slab: int
+    cached: int
+
+
+BlockKey = tuple[int | str, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +64,7 @@ class _Table:
 
 
 class PageManager:
-    """Manage `capacity` pages in `tables` tables of at most `blocks_per_table` pages. See `blocks.Blocks`."""
+    """Manage `capacity` pages in `tables` tables of at most `blocks_per_table` pages."""
 
     def __init__(self, tables: int, blocks_per_table: int, block_size: int, capacity: int) -> None:
         assert capacity >= blocks_per_table, "one request of full length must fit"
@@ -60,15 +88,19 @@ class PageManager:
         return self._idle
 
     def match(self, tokens: Sequence[int], salt: str = "") -> int:
-        return len(walk(self._root, tokens, self.block_size, salt)) * self.block_size
+        """Count the leading tokens that a cached prefix covers. At least the last token is left to compute."""
+        return len(self._path(tokens, salt)) * self.block_size
 
     def allocate(self, owner: str, tokens: Sequence[int], salt: str = "") -> Allocation | None:
-        """Give `owner` a table with room for all of `tokens`; None if pages or tables are exhausted."""
+        """Give `owner` a table with room for all of `tokens`; None if pages or tables are exhausted.
+
+        Only prefixes with the same salt are shared.
+        """
         needed = self._blocks(len(tokens))
         slab = next((i for i, table in enumerate(self._tables) if table.owner is None), None)
         if slab is None or needed > self.blocks_per_table:
             return None
-        path = walk(self._root, tokens, self.block_size, salt)
+        path = self._path(tokens, salt)
         found = sum(node.users == 0 for node in path)
         if needed - len(path) > len(self._free) + self._idle - found:
             return None
@@ -103,7 +135,7 @@ class PageManager:
         table = self._tables[slab]
         for index in range(len(table.sealed), computed // self.block_size):
             parent = table.sealed[-1] if table.sealed else self._root
-            key = block_key(tokens, index, self.block_size, table.salt)
+            key = self._key(tokens, index, table.salt)
             node = parent.children.get(key)
             if node is None:
                 node = parent.children[key] = _Node(parent, key, table.pages[index], users=1)
@@ -127,17 +159,18 @@ class PageManager:
         self._tables[slab] = _Table()
 
     def clear(self) -> None:
+        """Evict all cached prefixes."""
         while self._leaves:
             self._evict()
 
-    def take_changes(self) -> CacheChanges:
-        """Return the changes of tables since the last call, for the device's copy of the tables."""
+    def take_placements(self) -> tuple[Placement, ...]:
+        """Return the changes of tables since the last call, for the cache's own tables."""
         changed = []
         for slab, table in enumerate(self._tables):
             if table.placed < len(table.pages):
                 changed.append(Placement(slab, table.placed, tuple(table.pages[table.placed :])))
                 table.placed = len(table.pages)
-        return CacheChanges(tuple(changed))
+        return tuple(changed)
 
     def check_integrity(self) -> None:
         """Assert that counts, tables and the prefix tree agree. Visits every page: for tests, and for debugging."""
@@ -164,6 +197,23 @@ class PageManager:
 
     def _blocks(self, tokens: int) -> int:
         return -(-tokens // self.block_size)
+
+    def _key(self, tokens: Sequence[int], index: int, salt: str) -> BlockKey:
+        """Return what identifies a block among those after the same prefix: its tokens; in the first the salt too."""
+        key = tuple(tokens[index * self.block_size : (index + 1) * self.block_size])
+        return (salt, *key) if salt and index == 0 else key
+
+    def _path(self, tokens: Sequence[int], salt: str) -> list[_Node]:
+        """Find the sealed blocks that `tokens` begins with, leaving at least the last token out."""
+        path: list[_Node] = []
+        node = self._root
+        for index in range((len(tokens) - 1) // self.block_size):
+            child = node.children.get(self._key(tokens, index, salt))
+            if child is None:
+                break
+            path.append(child)
+            node = child
+        return path
 
     def _hold(self, node: _Node) -> None:
         if node.users == 0:

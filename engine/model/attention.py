@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.architecture.spec import TARGET, WINDOW, ModelSpec
-from engine.kv.cache import Cache, SlabCache
+from engine.architecture.spec import TARGET, ModelSpec
+from engine.kv.cache import Cache, PagedCache
 from engine.tensors import to_device
 
 _BYTES_PER_CALL = 400_000  # K/V bytes that take as long to read as an SDPA call takes to start (measured: about 15 µs)
@@ -86,19 +86,6 @@ class AttentionOf(Protocol[Batch]):
 Attention = AttentionOf[Any]  # for code that passes the batches on to its `Decoder`
 
 
-class PortableCache(Cache, Protocol):
-    """A cache that the portable backend reads: `SlabCache`, or one of pages."""
-
-    @property
-    def dtype(self) -> torch.dtype: ...
-    def slot(self, slab: int, position: int) -> int: ...
-    def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
-        """Write kv [rows, 2·kv_heads, head_dim], K heads first, to flat slots [rows]."""
-
-    def read(self, first: int, last: int, begin: int, end: int) -> Sequence[tuple[Tensor, Tensor]]:
-        """Return K and V per layer: [slabs, kv_heads, end-begin, head_dim] for slabs first..last, begin..end-1."""
-
-
 class Rope:
     """Rotary factors e^{i·p·θ} [positions, head_dim/2].
 
@@ -122,7 +109,7 @@ class Workspace:
     All layers and passes share them: at one row, making the views anew costs as much as the attention itself.
     """
 
-    def __init__(self, spec: ModelSpec, rows: int, dtype: torch.dtype, cache_dtype: torch.dtype, device: torch.device):
+    def __init__(self, spec: ModelSpec, rows: int, cache_dtype: torch.dtype, device: torch.device) -> None:
         wide = torch.float64 if cache_dtype == torch.float64 else torch.float32
         heads, rotated = spec.heads + 2 * spec.kv_heads, spec.heads + spec.kv_heads
         self._flat = torch.empty(rows, heads * spec.head_dim, dtype=wide, device=device)
@@ -132,9 +119,6 @@ class Workspace:
         out = by_head if self._narrow is None else self._narrow
         self.q = out[:, : spec.heads]  # [rows, heads, head_dim]
         self.kv = out[:, spec.heads :]  # [rows, 2·kv_heads, head_dim]
-        self.single = self.q[:1].view(1, spec.kv_heads, -1, spec.head_dim)
-        self.out = torch.empty(rows, spec.heads * spec.head_dim, dtype=dtype, device=device)
-        self.single_out = self.out[:1].view_as(self.single)
 
     def load(self, qkv: Tensor, factors: Tensor) -> None:
         """Copy qkv [rows, …] into the buffers, apply RoPE to q and k, and convert all to the cache's dtype."""
@@ -146,7 +130,7 @@ class Workspace:
 
 @dataclass(slots=True)
 class _Call:
-    """One SDPA call: rows `first:last` of the pass, or a padded gather of them, over neighbouring slabs."""
+    """One SDPA call: rows `first:last` of the pass, or a padded gather of them, over some slabs."""
 
     kv: Sequence[tuple[Tensor, Tensor]]  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
     sink_kv: Sequence[tuple[Tensor, Tensor]]  # the same for the first tokens, which a window also sees; may be empty
@@ -161,13 +145,13 @@ class _Call:
 
 
 class SdpaAttention:
-    """Backend "sdpa": makes batches over a `PortableCache`."""
+    """Backend "sdpa": makes batches over a `PagedCache`."""
 
-    def __init__(self, spec: ModelSpec, cache: PortableCache) -> None:
+    def __init__(self, spec: ModelSpec, cache: PagedCache) -> None:
         self.spec = spec
         self.cache = cache
         self.rope = Rope(spec, cache.length, cache.dtype, cache.device)
-        self._workspaces: dict[tuple[int, torch.dtype], Workspace] = {}
+        self._workspaces: dict[int, Workspace] = {}
         self._token_bytes = 2 * spec.kv_heads * spec.head_dim * cache.dtype.itemsize
 
     def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
@@ -176,17 +160,17 @@ class SdpaAttention:
     def candidates(self, slab: int, positions: Sequence[int], states: int) -> CandidateBatch:
         return CandidateBatch(self, slab, tuple(positions) * states)
 
-    def workspace(self, rows: int, dtype: torch.dtype) -> Workspace:
+    def workspace(self, rows: int) -> Workspace:
         """Return buffers for a pass of this many rows. Those of small passes are reused."""
-        space = self._workspaces.get((rows, dtype))
+        space = self._workspaces.get(rows)
         if space is None:
-            space = Workspace(self.spec, rows, dtype, self.cache.dtype, self.cache.device)
+            space = Workspace(self.spec, rows, self.cache.dtype, self.cache.device)
             if rows <= 4 * _PROMPT_ROWS:
-                self._workspaces[rows, dtype] = space
+                self._workspaces[rows] = space
         return space
 
     def plan_calls(self, segments: tuple[Segment, ...], visible: tuple[int, int]) -> list[_Call]:
-        """Partition segments into SDPA calls: neighbours in slab order share one while that wastes little reading.
+        """Partition segments into SDPA calls: neighbours share one while that wastes little reading.
 
         `visible`: the window and the sinks that each row sees, `ModelSpec.attention_window`.
         """
@@ -204,13 +188,12 @@ class SdpaAttention:
 
     def _joins(self, group: list[Segment], segment: Segment) -> bool:
         """Whether a segment joins a group's call: padding must cost less than calls of their own."""
-        if segment.rows > _PROMPT_ROWS or group[-1].rows > _PROMPT_ROWS or segment.slab != group[-1].slab + 1:
+        if segment.rows > _PROMPT_ROWS or group[-1].rows > _PROMPT_ROWS:
             return False
         if segment.parents or group[-1].parents:
             return False
         lengths = [s.start + s.rows for s in (*group, segment)]
-        wasted = max(lengths) * len(lengths) - sum(lengths)
-        return wasted * self._token_bytes <= _BYTES_PER_CALL * len(group)
+        return 2 * max(lengths) * self._token_bytes <= _BYTES_PER_CALL  # a shared call copies all K/V
 
     def _call(self, group: list[Segment], first: int, window: int, sinks: int) -> _Call:
         width = max(s.rows for s in group)
@@ -219,9 +202,9 @@ class SdpaAttention:
         length = max(s.start + s.rows for s in group)
         rows = sum(s.rows for s in group)
         device = self.cache.device
-        first_slab, last_slab, separate_sinks = group[0].slab, group[-1].slab, min(sinks, begin)
-        kv = self.cache.read(first_slab, last_slab, begin, length)
-        sink_kv = self.cache.read(first_slab, last_slab, 0, separate_sinks) if separate_sinks else ()
+        slabs, separate_sinks = [s.slab for s in group], min(sinks, begin)
+        kv = self.cache.read(slabs, begin, length)
+        sink_kv = self.cache.read(slabs, 0, separate_sinks) if separate_sinks else ()
         call = _Call(kv, sink_kv, len(group), width, first, first + rows, None, width <= _PROMPT_ROWS)
         if rows < width * len(group):
             gather: list[int] = []
@@ -286,18 +269,8 @@ class SdpaBatch:
         self._rows = len(positions)
         self._space: Workspace | None = None
         self._calls: dict[tuple[int, int], list[_Call]] = {}  # by visible window
-        # One row of one request, the most frequent pass of all, needs no padding, mask or transposition.
-        self._single: tuple[tuple[Tensor, Tensor], ...] | None = None
-        if len(positions) == 1 and isinstance(cache, SlabCache):
-            self._single = tuple(self._calls_of(i, TARGET)[0].kv[i] for i in range(backend.spec.layers))
-        self._slots: Tensor | None = None
-        self._targets: tuple[Tensor, ...] = ()
-        if len(segments) == 1 and isinstance(cache, SlabCache):
-            slab, start, rows, _ = segments[0]
-            self._targets = cache.rows(slab, start, rows)
-        else:
-            slots = [cache.slot(segment.slab, slot) for segment in segments for slot in segment.slots]
-            self._slots = to_device(slots, cache.device)
+        slots = [slot for s in segments for slot in cache.slots(s.slab, s.start, s.rows)]
+        self._slots = to_device(slots, cache.device)
         self._subsets: dict[tuple[int, ...], SdpaBatch] = {}
 
     def select(self, rows: tuple[int, ...]) -> SdpaBatch:
@@ -317,16 +290,9 @@ class SdpaBatch:
     def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         space = self._space
         if space is None:
-            space = self._space = self._backend.workspace(self._rows, qkv.dtype)
+            space = self._space = self._backend.workspace(self._rows)
         space.load(qkv, self._rope)
-        if self._slots is None:
-            self._targets[layer].copy_(space.kv)
-        else:
-            self._backend.cache.write(layer, self._slots, space.kv)
-        if self._single is not None and variant != WINDOW:
-            k, v = self._single[layer]
-            space.single_out.copy_(F.scaled_dot_product_attention(space.single, k, v))
-            return space.out
+        self._backend.cache.write(layer, self._slots, space.kv)
         outs = [self._run(call, layer, space.q) for call in self._calls_of(layer, variant)]
         out = outs[0] if len(outs) == 1 else torch.cat(outs)
         return out.to(qkv.dtype)
@@ -378,7 +344,7 @@ class CandidateBatch:
         cache = backend.cache
         self._backend, self._slab, self._rows = backend, slab, rows
         self._length = max(*rows, 1)
-        self._kv = cache.read(slab, slab, 0, self._length)
+        self._kv = cache.read([slab], 0, self._length)
         self._positions = to_device(rows, cache.device)
         self._rope = backend.rope.factors(self._positions)
         self._masks: dict[tuple[int, int], Tensor] = {}  # by visible window
@@ -402,7 +368,7 @@ class CandidateBatch:
 
     def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         spec = self._backend.spec
-        space = self._backend.workspace(qkv.shape[0], qkv.dtype)
+        space = self._backend.workspace(qkv.shape[0])
         space.load(qkv, self._rope)
         total, group = qkv.shape[0], spec.heads // spec.kv_heads
         q = space.q.reshape(total, spec.kv_heads, group, spec.head_dim)

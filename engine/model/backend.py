@@ -9,7 +9,7 @@ import torch
 
 from engine.architecture.spec import ModelSpec
 from engine.kernels.library import KernelLibrary
-from engine.kv.blocks import CacheSize
+from engine.kv.pages import CacheSize
 from engine.model.attention import Attention
 from engine.model.decoder import Decoder, ModelWeights
 from engine.model.linear import LinearFactory, PackingFactory
@@ -26,6 +26,6 @@ class Backend:
     cache_dtype: torch.dtype
     attention: Callable[[ModelSpec, CacheSize], Attention]
     kernels: KernelLibrary | None = None  # native CPU kernels for sampling and grammar masks; None: torch
-    paged: bool = False  # whether the cache consists of pages
+    warms_up_shapes: bool = False  # whether it compiles or records something for every shape of a pass
     packing: PackingFactory | None = None  # makes layers of packed weights; None: packed weights are unpacked
     looks_up_packed: bool = False  # whether a packed embedding stays packed

@@ -20,7 +20,6 @@ from engine.core.scheduler import Scheduler
 from engine.draft.base import PolicyContext
 from engine.draft.costs import CostModel
 from engine.errors import ConfigError
-from engine.kv.blocks import BlockManager
 from engine.kv.pages import PageManager
 from engine.logs import progress_bar
 from engine.model.backend import Backend
@@ -101,7 +100,8 @@ class LoadedModel:
 
     def warm_up(self) -> None:
         """Run passes before the first request, so that kernels are compiled and libraries loaded by then."""
-        warm_up(self.decoder, self.attention, self.size, self.length, self.clock, paged=self.backend.paged)
+        shapes = self.backend.warms_up_shapes
+        warm_up(self.decoder, self.attention, self.size, self.length, self.clock, shapes=shapes)
 
     def tuned_path(self, config: EngineConfig, kind: str = "prior") -> Path:
         """Return the file in which `knapserve tune` stores this model's plans, or layer sets: `kind` is a policy."""
@@ -157,9 +157,8 @@ class LoadedModel:
             plain = costs.verify_pass(1, [context])
             return _rows_within(costs, max(config.prefill_stall, (2 if others_decode else 4) * plain), context)
 
-        blocks = PageManager if self.backend.paged else BlockManager
         return Scheduler(
-            blocks(self.size.slabs, self.size.blocks_per_slab, self.size.block_size, self.size.capacity),
+            PageManager(self.size.slabs, self.size.blocks_per_slab, self.size.block_size, self.size.capacity),
             self.clock,
             max_num_seqs=sequences,
             max_num_batched_tokens=rows,

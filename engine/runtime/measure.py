@@ -14,7 +14,6 @@ from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants,
 from engine.clock import Clock
 from engine.config.engine import EngineConfig
 from engine.errors import ProfileMismatchError
-from engine.kv.blocks import CacheChanges, Freed
 from engine.kv.cache import bytes_per_token
 from engine.logs import progress_bar
 from engine.model.attention import Attention, Segment
@@ -220,8 +219,8 @@ class Measurement:
         turns = sorted(range(len(designs)), key=lambda i: (designs[i].context, -designs[i].rows))
         whole = self._decoder.spec.whole
         times: list[list[float]] = [[] for _ in designs]
-        cache, context = self._attention.cache, max(design.context for design in designs)
-        cache.fill(0, context)  # reading memory that was never written would take less time
+        context = max(design.context for design in designs)
+        self._attention.cache.fill(0, context)  # reading memory that was never written would take less time
         if self._decoder.device.type == "cuda":
             warm_ups = list(designs) * _CUDA_WARM_UPS
         else:
@@ -239,7 +238,6 @@ class Measurement:
                 times[i].append(self._time(designs[i]))
             repetition += 1
         progress(1.0)
-        cache.apply(CacheChanges(freed=(Freed(0, 0, context),)))
         return [(design, statistics.median(seconds)) for design, seconds in zip(designs, times, strict=True)]
 
     def _designs(self, grid: Grid) -> Iterator[Design]:

@@ -33,7 +33,7 @@ class Runner:
 
     @torch.inference_mode()
     def run(self, plan: StepPlan, on_wait: OnWait | None = None, *, overlap_next: bool = False) -> StepOutput:
-        """Run one round: changes of the cache, draft passes, the verify pass.
+        """Run one round: new pages of the cache, draft passes, the verify pass.
 
         Where host and device overlap, `on_wait` is called while the device computes, perhaps several times; with
         `overlap_next`, the pass of a next plain round starts before this one is read.
@@ -41,7 +41,7 @@ class Runner:
         if not self.overlaps:
             on_wait = None
         started = self._clock.now()
-        self.attention.cache.apply(plan.changes)
+        self.attention.cache.place(plan.placements)
         current, self._started = self._started, None
         plain = self.overlaps and bool(plan.work) and all(work.plain for work in plan.work)
         if current is not None and not (plain and current.computes(plan.work)):

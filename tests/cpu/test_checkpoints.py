@@ -21,7 +21,8 @@ from engine.checkpoints import hub, safetensors_weights
 from engine.checkpoints.generation import sampling_defaults
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError, ModelError
-from engine.kv.cache import SlabCache
+from engine.kv.cache import PagedCache
+from engine.kv.pages import CacheSize
 from engine.model.weights import expected_tensors
 from engine.runtime.build import LoadedModel
 from tests.support.cores import GREEDY, answer, load, tiny_model
@@ -388,9 +389,10 @@ def test_a_config_is_checked_before_the_weights_are_downloaded(monkeypatch: pyte
 
 
 def test_a_cache_takes_no_memory_until_it_is_written(whole: Path) -> None:
-    cache = SlabCache(load_spec(whole), 32, 1 << 25, torch.float32, torch.device("cpu"))  # a terabyte
+    size = CacheSize(32, 1 << 14, 16, 1 << 26, 1 << 18)
+    cache = PagedCache(load_spec(whole), size, torch.float32, torch.device("cpu"))  # a terabyte
     cache.fill(31, 4)
-    assert cache.read(31, 31, 0, 4)[0][0].abs().sum() > 0
+    assert cache.read([31], 0, 4)[0][0].abs().sum() > 0
 
 
 def test_too_little_memory_is_refused_before_loading(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from engine.architecture.spec import load_spec
 from engine.config.engine import EngineConfig
 from engine.config.policies import FixedConfig, LayerSkipConfig
 from engine.core.engine import EngineCore
@@ -173,22 +171,6 @@ def test_figures_of_a_request_add_up(model: LoadedModel, ids: list[tuple[int, ..
     assert emitted == rounds + accepted
     skipped = model.spec.layers - max(1, round(model.spec.layers / 4))
     assert last.speculation.skipped_attention == last.speculation.skipped_mlp == skipped
-
-
-def test_freed_blocks_return_their_memory_to_the_system(tiny: Path, ids: list[tuple[int, ...]]) -> None:
-    """Slabs are larger than `--kv-cache-memory`: unused blocks must not stay resident."""
-    memory = 320 * bytes_per_token(load_spec(tiny), torch.float64)
-    model = load(torch.float64, model=tiny, max_model_len=256, kv_cache_memory=memory)
-    core = model.core(EngineConfig())
-    answer(core, ids[:3], replace(LONG, max_tokens=24), ["layerskip"], concurrency=3)
-    core.scheduler.blocks.clear()
-    cache = model.attention.cache
-    assert any(bool(k.any()) for slab in range(cache.slabs) for k, _ in cache.read(slab, slab, 0, cache.length)[:1])
-    cache.apply(core.scheduler.blocks.take_changes())
-    for slab in range(cache.slabs):
-        for k, v in cache.read(slab, slab, 0, cache.length):
-            assert not k.any()
-            assert not v.any()
 
 
 def test_settings_of_every_policy_are_checked_at_start(model: LoadedModel) -> None:

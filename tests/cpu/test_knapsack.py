@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.architecture.spec import LOW_BIT, SKIP, TARGET, WINDOW
-from engine.kv.blocks import CacheChanges, Copy
 from engine.model.attention import Segment
 from engine.model.knapsack import Candidate, Knapsack, Menu, cosines, directions, menus, skipping, solve
-from tests.support.cores import load, tiny_model
+from tests.support.cores import copy_context, load, tiny_model
 from tests.support.examples import examples
 
 Transition = Callable[[int, Tensor, int], Tensor]
@@ -245,7 +244,7 @@ def test_a_candidate_row_equals_a_draft_pass_of_its_plan(
     torch.testing.assert_close(some, both[[1, 7]])
     for row, position in enumerate(positions):
         if position:
-            model.attention.cache.apply(CacheChanges(copies=(Copy(0, 1, position),)))
+            copy_context(model.attention.cache, 0, 1, position)
         one = model.attention.prepare([Segment(1, position, 1)])
         alone = model.decoder.run(model.decoder.embed([tokens[position]]), one, variants=variants)
         torch.testing.assert_close(alone[0], x[row])

@@ -14,7 +14,6 @@ from engine.architecture.spec import LOW_BIT, Variants
 from engine.checkpoints.shapes import SHAPES, shape
 from engine.config.engine import EngineConfig
 from engine.errors import ProfileMismatchError
-from engine.kv.blocks import CacheChanges
 from engine.kv.cache import bytes_per_token
 from engine.model.attention import Segment
 from engine.model.passes import Drafted, DraftRequest, Draws
@@ -77,9 +76,6 @@ class ProfiledModel:
 
     def fill(self, slab: int, tokens: int) -> None:
         self.time += tokens * bytes_per_token(self.spec, self.dtype) / 1e9  # a GB/s
-
-    def apply(self, changes: CacheChanges) -> None:
-        """Free nothing."""
 
     def measurement(self) -> Measurement:
         model: Any = self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import random
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,7 +23,7 @@ from engine.config.engine import EngineConfig
 from engine.config.policies import DRAFT_POLICIES, ASDConfig, LookaheadConfig
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, compile_library, compiler, kernel_library, load_from_memory
-from engine.kv.blocks import CacheChanges, Copy, Freed
+from engine.kv.pages import Placement
 from engine.model.attention import Segment
 from engine.model.decoder import DecoderOf
 from engine.model.passes import Draws
@@ -38,6 +39,7 @@ from tests.support.cores import (
     TickingClock,
     answer,
     chat_ids,
+    copy_context,
     load,
     made_up_profile,
     tiny_model,
@@ -151,7 +153,7 @@ def check_that_rows_are_bit_identical(directory: Path, kernels: KernelLibrary) -
         for segment in chunks(0, 1000, first - 1000):
             run(model, [segment])
         for slab in (1, 3):
-            model.attention.cache.apply(CacheChanges(copies=(Copy(0, slab, first),)))
+            copy_context(model.attention.cache, 0, slab, first)
         alone = torch.cat([run(model, [Segment(0, first + i, 1)]) for i in range(40)])
         assert torch.equal(run(model, [Segment(1, first, 40)]), alone)
         for rows in (2, 3):
@@ -356,20 +358,28 @@ def _config(directory: Path) -> Any:
     return EngineConfig(model=str(directory), kernels="native", max_num_batched_tokens=24, **policies)
 
 
-def test_the_cache_copies_and_discards_positions(directory: Path) -> None:
-    model = load(torch.bfloat16, model=directory, kernels="native")
+@pytest.mark.parametrize("size", [16, 48])
+def test_pages_of_any_order_and_size_give_the_same_bits(directory: Path, size: int) -> None:
     with torch.inference_mode():
+        model = load(torch.bfloat16, model=directory, kernels="native", max_num_seqs=3)
         run(model, [Segment(0, 0, 200)])
-        want = run(model, [Segment(0, 200, 1)])
-        model.attention.cache.apply(CacheChanges(copies=(Copy(0, 2, 200),)))
-        assert torch.equal(run(model, [Segment(2, 200, 1)]), want)
-        model.attention.cache.apply(CacheChanges(freed=(Freed(2, 16, 200),)))
-        if max(model.spec.windows, default=0) != 1:
-            assert not torch.equal(run(model, [Segment(2, 200, 1)]), want)
-        assert torch.equal(run(model, [Segment(0, 200, 1)]), want)
-        model.attention.cache.apply(CacheChanges(freed=(Freed(2, 0, 100),)))
-        model.attention.cache.fill(2, 64)
-        assert torch.isfinite(run(model, [Segment(2, 64, 1)])).all()
+        want = run(model, [Segment(0, 200, 3)])
+        other = load(torch.bfloat16, model=directory, kernels="native", max_num_seqs=3, block_size=size)
+        pages = -(-250 // size)
+        order = random.Random(size).sample(range(1, 3 * pages), pages)
+        other.attention.cache.place([Placement(0, 0, tuple(range(1, pages + 1))), Placement(2, 0, tuple(order))])
+        run(other, [Segment(2, 0, 150)])
+        run(other, [Segment(2, 150, 50)])
+        assert torch.equal(run(other, [Segment(2, 200, 3)]), want)
+        other.attention.cache.place([Placement(1, 0, tuple(order))])
+        assert torch.equal(run(other, [Segment(1, 200, 3)]), want), "two requests may share pages"
+        other.attention.cache.fill(2, 64)
+        assert torch.isfinite(run(other, [Segment(2, 64, 1)])).all()
+
+
+def test_pages_that_the_kernels_cannot_read_are_refused(directory: Path) -> None:
+    with pytest.raises(ConfigError, match="--block-size 24: the kernels need a multiple of 16"):
+        load(torch.bfloat16, model=directory, kernels="native", block_size=24)
 
 
 def test_a_model_that_the_kernels_cannot_run_is_refused(tmp_path: Path) -> None:

@@ -19,12 +19,11 @@ from bench.targets import PolicyTarget, Prompt, run_in_turns
 from engine.architecture.spec import LOW_BIT, TARGET, ModelSpec, load_spec
 from engine.backends.cuda.attention import Kernels, Layout, PagedAttention, StaticBatch, TorchKernels
 from engine.backends.cuda.backend import cuda_backend
-from engine.backends.cuda.cache import PagedCache
 from engine.backends.cuda.graphs import GraphedDecoder
 from engine.config.engine import EngineConfig
 from engine.config.policies import KnapSpecConfig, LayerSkipConfig
-from engine.kv.blocks import CacheChanges, CacheSize, Placement
-from engine.kv.pages import PageManager
+from engine.kv.cache import PagedCache
+from engine.kv.pages import CacheSize, Placement
 from engine.model.attention import AttentionBatch, Segment
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
@@ -53,7 +52,6 @@ def test_every_policy_on_pages_gives_the_tokens_of_plain_decoding_on_slabs(
     assert isinstance(model.decoder, GraphedDecoder)
     for policies, concurrency in ((["none"], 1), (["knapspec"], 1), (["swift"], 1), (slabs.info.policies, 8)):
         core = model.core(CONFIG)
-        assert isinstance(core.scheduler.blocks, PageManager)
         assert answer(core, ids, sampling, policies, concurrency=concurrency) == plain
         core.scheduler.blocks.check_integrity()
         assert core.scheduler.blocks.usage == 0
@@ -90,7 +88,7 @@ def test_logits_on_pages_equal_those_on_slabs(family: type, changes: dict[str, o
     def logits(model: LoadedModel, prepare: bool) -> list[torch.Tensor]:
         if prepare:
             changed = Placement(0, 0, (9, 2, 7, 4, 5, 6)), Placement(1, 0, (3, 8, 1, 12, 11, 10))
-            model.attention.cache.apply(CacheChanges(changed))
+            model.attention.cache.place(changed)
         out = []
         for segments in (
             [Segment(0, 0, 40)],
@@ -145,7 +143,7 @@ def test_the_triton_kernels_equal_torchs_operations(
         cache = PagedCache(load_spec(tmp_path), size, torch.float32, CPU)
         attention = PagedAttention(load_spec(tmp_path), cache, kernels)
         changed = tuple(Placement(s, 0, tuple(range(1 + 16 * s, 17 + 16 * s))[::-1]) for s in range(4))
-        cache.apply(CacheChanges(changed))
+        cache.place(changed)
         for slab in range(4):
             cache.fill(slab, 256)
         segments = [Segment(s, end - layout.width, layout.width) for s, end in enumerate(ends)]

@@ -15,6 +15,7 @@ from torch import Tensor
 from engine.config.engine import EngineConfig
 from engine.config.policies import LayerSkipConfig
 from engine.core.engine import EngineCore
+from engine.kv.pages import PageManager
 from engine.runtime.build import LoadedModel
 from engine.sampling.logits import LogitsProcessor
 from engine.sampling.sample import Sampler
@@ -40,7 +41,8 @@ def model() -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def core(model: LoadedModel) -> EngineCore:
-    return model.core(EngineConfig(layerskip=LayerSkipConfig(exit=model.spec.layers - 2), draft_confidence=0.0))
+    config = EngineConfig(layerskip=LayerSkipConfig(exit=model.spec.layers - 2), draft_confidence=0.0)
+    return model.core(config, own_cache=True)
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +160,7 @@ def test_penalties_survive_a_preemption(model: LoadedModel, ids: list[tuple[int,
     plain = answer(roomy, ids, sampling, ["none"])
     sizes = [-(-(len(i) + 48) // 16) for i in ids]
     tight = model.core(EngineConfig())
-    tight.scheduler.blocks.capacity = max(sizes) + 3  # type: ignore[attr-defined]
+    tight.scheduler.blocks = PageManager(4, max(sizes) + 3, 16, max(sizes) + 3)
     assert answer(tight, ids, sampling, ["layerskip"], concurrency=4) == plain
     assert tight.scheduler.preemptions > 0
 
@@ -252,7 +254,7 @@ def test_logprobs_are_the_models_own_before_any_processing(
 
     whole = [*ids[0], *said]
     with torch.inference_mode():
-        x = decoder.run(decoder.embed(whole[:-1]), cache.prepare([Segment(0, 0, len(whole) - 1)]))
+        x = decoder.run(decoder.embed(whole[:-1]), cache.prepare([Segment(15, 0, len(whole) - 1)]))
         shares = torch.log_softmax(decoder.head(x), -1)[len(ids[0]) - 1 :]
     for row, found in zip(shares, reported, strict=True):
         assert found.logprob == pytest.approx(float(row[found.token_id]), abs=1e-4)
@@ -308,7 +310,7 @@ def test_logprobs_of_a_prompt_survive_a_preemption(model: LoadedModel) -> None:
     prompts = [tuple(range(20, 40)), tuple(range(100, 200)), tuple(range(300, 400))]
     alone = [scores(model.core(EngineConfig()), prompt, "none")[0] for prompt in prompts]
     tight = model.core(EngineConfig(max_num_batched_tokens=5, max_num_seqs=2))
-    tight.scheduler.blocks.capacity = 9  # type: ignore[attr-defined]
+    tight.scheduler.blocks = PageManager(4, 9, 16, 9)
     for index, prompt in enumerate(prompts):
         sampling = replace(GREEDY, max_tokens=40, ignore_eos=True, logprobs=0, prompt_logprobs=index > 0)
         tight.add(GenerateRequest(str(index), prompt, sampling, "none"))

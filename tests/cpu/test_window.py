@@ -14,7 +14,7 @@ from engine.architecture.spec import LOW_BIT, RECENT, SINKS, TARGET, WINDOW, loa
 from engine.backends.cuda.backend import cuda_backend
 from engine.draft.costs import CostModel
 from engine.kernels.library import compiler
-from engine.kv.blocks import CacheChanges, Placement
+from engine.kv.pages import Placement
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
 from tests.support.cores import load, made_up_profile, tiny_model
@@ -38,7 +38,7 @@ def build(directory: Path, backend: str) -> LoadedModel:
     if backend == "paged":
         pages = LENGTH // 16 + 1
         tables = tuple(Placement(s, 0, tuple(range(1 + s * pages, 1 + (s + 1) * pages))) for s in range(3))
-        model.attention.cache.apply(CacheChanges(tables))
+        model.attention.cache.place(tables)
     model.decoder.add_lowered(lambda linear: linear, lambda share: None)
     return model
 

@@ -14,7 +14,6 @@ WITHOUT_TORCH = (
     "engine.core.engine",
     "engine.core.loop",
     "engine.core.scheduler",
-    "engine.kv.blocks",
     "engine.checkpoints.shapes",
     "engine.config",
     "engine.types",

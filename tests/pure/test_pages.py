@@ -44,7 +44,7 @@ class Pages(RuleBasedStateMachine):
 
     def place(self) -> None:
         """Read placements as the runner does before a round."""
-        for slab, first, pages in self.manager.take_changes().placements:
+        for slab, first, pages in self.manager.take_placements():
             self.known[slab][first : first + len(pages)] = pages
         for owner in self.owners:
             table = self.known[owner.slab][: owner.blocks]
@@ -157,7 +157,7 @@ def finished(manager: PageManager, tokens: Sequence[int]) -> tuple[int, ...]:
     """Allocate, compute and release a request with `tokens`. Returns its pages."""
     allocation = manager.allocate("past", tokens)
     assert allocation is not None
-    (placement,) = manager.take_changes().placements
+    (placement,) = manager.take_placements()
     manager.seal(allocation.slab, tokens, len(tokens))
     manager.release(allocation.slab)
     return placement.pages
@@ -168,7 +168,7 @@ def test_a_prefix_is_shared_without_a_copy() -> None:
     pages = finished(manager, [1, 2, 3, 4])
     both = [manager.allocate(name, [1, 2, 3, 4, 5]) for name in "ab"]
     assert all(a is not None and a.cached == 4 for a in both)
-    tables = [p.pages for p in manager.take_changes().placements]
+    tables = [p.pages for p in manager.take_placements()]
     assert [t[:2] for t in tables] == [pages, pages]
     assert tables[0][2] != tables[1][2]
     assert manager.usage == pytest.approx(4 / 6)
@@ -177,10 +177,10 @@ def test_a_prefix_is_shared_without_a_copy() -> None:
 def test_equal_blocks_of_two_requests_become_one_page() -> None:
     manager = PageManager(2, 4, 2, 8)
     slabs = [a.slab for a in (manager.allocate(name, [1, 2, 3]) for name in "ab") if a]
-    manager.take_changes()
+    manager.take_placements()
     for slab in slabs:
         manager.seal(slab, [1, 2, 3], 2)
-    (moved,) = manager.take_changes().placements
+    (moved,) = manager.take_placements()
     assert (moved.slab, moved.first, len(moved.pages)) == (slabs[1], 0, 2)
     assert manager.usage == pytest.approx(3 / 8)
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.turns import CompilingTurns
-from engine.kv.blocks import BlockManager
 from engine.kv.pages import PageManager
 from engine.types import FinishReason, GenerateRequest, Owner, SamplingParams
 from tests.support.examples import examples
@@ -374,7 +373,8 @@ def test_a_request_of_higher_priority_takes_the_place_of_the_lowest() -> None:
 def test_others_overtake_a_request_without_memory_and_make_way_for_it() -> None:
     """Two long requests do not fit at once. Short ones go on meanwhile, and cannot keep the second out."""
     world = World(Setting(block_size=1, blocks_per_slab=12, slabs=8, spare=2, max_num_seqs=6, max_rows=40, gamma=0))
-    first, second = (world.add([1] * 8, SamplingParams(4, ignore_eos=True), Owner("", name)) for name in "ab")
+    sampling = SamplingParams(4, ignore_eos=True)
+    first, second = (world.add([1 + i] * 8, sampling, Owner("", "ab"[i])) for i in range(2))
     world.step()
     assert world.scheduler.running == [first.request]
     endless = [world.add([2], LONG, Owner("", f"short {i}")) for i in range(2)]
@@ -401,18 +401,18 @@ def test_a_long_prompt_leaves_half_of_each_round_to_shorter_ones() -> None:
 
 
 def test_prefixes_are_shared_only_with_the_same_salt() -> None:
-    for manager in (BlockManager(8, 8, 4, 64), PageManager(8, 8, 4, 64)):
-        tokens = [1] * 20
-        first = manager.allocate("a", tokens, "x")
-        assert first is not None
-        manager.seal(first.slab, tokens, 20)
-        manager.release(first.slab)
-        assert [manager.match(tokens, salt) for salt in ("x", "y", "")] == [16, 0, 0]
-        other = manager.allocate("b", tokens, "y")
-        assert other is not None
-        assert other.cached == 0
-        manager.seal(other.slab, tokens, 20)
-        manager.check_integrity()
+    manager = PageManager(8, 8, 4, 64)
+    tokens = [1] * 20
+    first = manager.allocate("a", tokens, "x")
+    assert first is not None
+    manager.seal(first.slab, tokens, 20)
+    manager.release(first.slab)
+    assert [manager.match(tokens, salt) for salt in ("x", "y", "")] == [16, 0, 0]
+    other = manager.allocate("b", tokens, "y")
+    assert other is not None
+    assert other.cached == 0
+    manager.seal(other.slab, tokens, 20)
+    manager.check_integrity()
 
 
 def test_grammars_are_compiled_in_turn_for_each_key() -> None:

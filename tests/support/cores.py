@@ -21,6 +21,7 @@ from engine.draft.base import BatchView, RequestView, RoundOutcome
 from engine.draft.baselines.fixed import uniform_variants
 from engine.draft.baselines.layer_sets import LayerSets
 from engine.kernels.library import kernel_library
+from engine.kv.cache import Cache
 from engine.model.backend import Backend
 from engine.runtime import layer_sets
 from engine.runtime.build import LoadedModel
@@ -212,6 +213,13 @@ def tiny_model(
 def chat_ids(core: EngineCore, text: str) -> tuple[int, ...]:
     rendered = core.tokenizer.render_chat([{"role": "user", "content": text}])
     return tuple(core.tokenizer.encode(rendered, add_special_tokens=False))
+
+
+def copy_context(cache: Cache, source: int, target: int, tokens: int) -> None:
+    """Copy the K/V of the first `tokens` positions of one slab to another, in whole blocks."""
+    pages = cache.tables[[source, target], : -(-tokens // cache.block_size)].long()
+    for layer in cache.layers:
+        layer[pages[1]] = layer[pages[0]]
 
 
 def answer(

@@ -15,7 +15,7 @@ from engine.core.request import Request
 from engine.core.rounds import CommittedRound
 from engine.core.scheduler import Scheduler
 from engine.draft.base import BatchView, CandidatePass, RequestView, RoundOutcome
-from engine.kv.blocks import Allocation, BlockManager
+from engine.kv.pages import Allocation, PageManager
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import FinishReason, Owner, RequestFailure, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
 
@@ -122,25 +122,20 @@ def no_candidates(positions: Sequence[int]) -> CandidatePass:
 class FakeRunner:
     """The model and its cache. A draft token is right with probability `skill`; a draft may stop early."""
 
-    def __init__(self, slabs: int, positions: int, skill: float, random: Random) -> None:
-        self.cache: list[list[Slot]] = [[None] * positions for _ in range(slabs)]
+    def __init__(self, blocks: PageManager, slabs: int, skill: float, random: Random) -> None:
+        self._pages: list[list[Slot]] = [[None] * blocks.block_size for _ in range(blocks.capacity + 1)]
+        self._tables: list[list[int]] = [[0] * blocks.blocks_per_table for _ in range(slabs)]
         self._skill, self._random = skill, random
 
     def run(self, plan: StepPlan) -> StepOutput:
-        for copy in plan.changes.copies:
-            self.cache[copy.target][: copy.tokens] = self.cache[copy.source][: copy.tokens]
-        for slab, first, last in plan.changes.freed:
-            self.cache[slab][first:last] = [None] * (last - first)
+        for slab, first, pages in plan.placements:
+            self._tables[slab][first : first + len(pages)] = pages
         outputs = tuple(self._round(work) for work in plan.work)
         return StepOutput(outputs, max((o.drafted for o in outputs), default=0), 0.5, 1.0)
 
-    def resident(self, block_size: int) -> int:
-        """Number of blocks that hold tokens."""
-        starts = range(0, len(self.cache[0]), block_size)
-        return sum(any(slab[i : i + block_size]) for slab in self.cache for i in starts)
-
     def _round(self, work: Work) -> WorkOutput:
-        slab, start = self.cache[work.slab], work.start
+        pages, start = [self._pages[page] for page in self._tables[work.slab]], work.start
+        slab = [slot for page in pages for slot in page]
         known = slab[start - 1] if start else ()
         assert known is not None, "the cache is empty where it should end"
         assert slab[:start] == [known[: i + 1] for i in range(start)], "the cache holds something else"
@@ -149,7 +144,7 @@ class FakeRunner:
             draft.append(self._guess([*known, *work.tokens, *draft], work.sampling.seed))
         tokens = [*known, *work.tokens, *draft]
         for position in range(start, len(tokens)):
-            slab[position] = tuple(tokens[: position + 1])
+            pages[position // len(pages[0])][position % len(pages[0])] = tuple(tokens[: position + 1])
         scores = tuple(TokenLogprobs(token, -float(start + i)) for i, token in enumerate(work.scored, 1))
         if not work.draws_token:
             return WorkOutput((), prompt_logprobs=scores)
@@ -165,7 +160,7 @@ class FakeRunner:
         return right if self._random.random() < self._skill else (right + 1) % VOCABULARY
 
 
-class WatchedBlocks(BlockManager):
+class WatchedBlocks(PageManager):
     """A manager that records the blocks reserved for each slab's owner."""
 
     def __init__(self, slabs: int, blocks_per_slab: int, block_size: int, capacity: int) -> None:
@@ -250,7 +245,7 @@ class World:
             reserve_next_row=setting.apart,
         )
         self.policy = FakePolicy(setting.gamma, setting.always_draft, random)
-        self.runner = FakeRunner(setting.slabs, setting.max_model_len, setting.skill, random)
+        self.runner = FakeRunner(self.blocks, setting.slabs, setting.skill, random)
         self.requests: dict[str, Expected] = {}
         self.unreported = CommittedRound()
         self.steps = 0
@@ -318,7 +313,6 @@ class World:
         assert idle or plan.work, "a round makes progress"
         self.settle()
         out = self.runner.run(plan)
-        assert self.runner.resident(self.setting.block_size) <= self.blocks.capacity, "freed memory is returned"
         self.unreported = scheduler.commit(plan, out)
         if not self.setting.apart:
             self.settle()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.architecture.spec import TARGET, ModelSpec
-from engine.backends.cuda.cache import PagedCache
+from engine.kv.cache import PagedCache
 from engine.model.attention import AttentionBatch, SdpaAttention, SdpaBatch, Segment
 from engine.tensors import to_device
 
@@ -73,7 +73,7 @@ class StaticBatch:
         places: list[int] = []
         for i, segment in enumerate(segments):
             empty = [0] * (width - segment.rows)
-            slots += cache.slots([segment]) + empty
+            slots += cache.slots(segment.slab, segment.start, segment.rows) + empty
             positions += [*range(segment.start, segment.start + segment.rows), *empty]
             places += range(i * width, i * width + segment.rows)
         none = [0] * (len(padding) * width)
@@ -155,7 +155,7 @@ class TorchKernels:
 
     def scan(self, q: Tensor, k: Tensor, v: Tensor, batch: StaticBatch, window: int, sinks: int) -> Tensor:
         sequences, width = batch.layout
-        pages = batch.attention.cache.table[batch.slabs].long()  # whole tables: shapes must not depend on lengths
+        pages = batch.attention.cache.device_tables[batch.slabs].long()  # whole tables: shapes are static
         keys, values = (x[pages].flatten(1, 2).transpose(1, 2) for x in (k, v))  # [sequences, kv_heads, length, …]
         key = torch.arange(keys.shape[2], device=q.device)
         row = batch.starts[:, None] + torch.arange(width, device=q.device)

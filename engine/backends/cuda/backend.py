@@ -6,9 +6,9 @@ import torch
 
 from engine.architecture.spec import ModelSpec
 from engine.backends.cuda.attention import Kernels, PagedAttention, TorchKernels
-from engine.backends.cuda.cache import PagedCache
 from engine.backends.cuda.graphs import GraphedDecoder
-from engine.kv.blocks import CacheSize
+from engine.kv.cache import PagedCache
+from engine.kv.pages import CacheSize
 from engine.model.backend import Backend
 from engine.model.linear import LinearFactory, PackingFactory, PlainLinear
 
@@ -28,7 +28,7 @@ def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
     def attention(spec: ModelSpec, size: CacheSize) -> PagedAttention:
         return PagedAttention(spec, PagedCache(spec, size, dtype, device), kernels)
 
-    return Backend(name, linear, GraphedDecoder, dtype, attention, paged=True, packing=packing)
+    return Backend(name, linear, GraphedDecoder, dtype, attention, warms_up_shapes=True, packing=packing)
 
 
 def backend_name(dtype: torch.dtype, capability: tuple[int, int], *, triton: bool) -> str:

@@ -150,7 +150,7 @@ class TritonKernels:
         return q
 
     def scan(self, q: Tensor, k: Tensor, v: Tensor, batch: StaticBatch, window: int, sinks: int) -> Tensor:
-        (sequences, width), table = batch.layout, batch.attention.cache.table
+        (sequences, width), table = batch.layout, batch.attention.cache.device_tables
         _, page, kv_heads, dim = k.shape
         heads = q.shape[1]
         group = heads // kv_heads

@@ -3,58 +3,57 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
+from engine.errors import ConfigError
 from engine.kernels import structures as native
-from engine.kv.cache import SlabMemory, reserved_zeros
+from engine.kv.cache import Cache, reserved_zeros
+from engine.kv.pages import CacheSize
 from engine.model.attention import Rope, Segment
 
 BLOCK = 16  # positions stored together
-TILE = 64  # positions that the kernels read together
 
 
-class NativeCache(SlabMemory):
-    """K/V as bf16 [layers, slabs, kv_heads, blocks, 2·16·head_dim]; kernels.cpp describes a block."""
+class NativeCache(Cache):
+    """K/V as bf16 [layers, kv_heads, blocks, 2·16·head_dim]; kernels.cpp describes a block. A page is some blocks."""
 
     dtype = torch.bfloat16
     device = torch.device("cpu")
 
-    def __init__(self, spec: ModelSpec, slabs: int, length: int) -> None:
-        self.slabs, self.length = slabs, length
-        blocks = -(-length // TILE) * TILE // BLOCK
-        shape = (spec.layers, slabs, spec.kv_heads, blocks, 2 * BLOCK * spec.head_dim)
-        self._all, self._map = reserved_zeros(shape, self.dtype, self.device, f"{slabs} × {length} tokens")
-        layer, slab, head, _, _ = self._all.stride()
-        self.struct = native.Cache(self._all.data_ptr(), layer, slab, head)
+    def __init__(self, spec: ModelSpec, size: CacheSize) -> None:
+        """Raises ConfigError if the kernels cannot read pages of this size."""
+        super().__init__(size)
+        if size.block_size % BLOCK:
+            raise ConfigError(f"--block-size {size.block_size}: the kernels need a multiple of {BLOCK}")
+        per_page = size.block_size // BLOCK
+        shape = (spec.layers, spec.kv_heads, size.capacity + 1, per_page, 2 * BLOCK * spec.head_dim)
+        self._all = reserved_zeros(shape, self.dtype, self.device, size)
+        layer, head, *_ = self._all.stride()
+        blocks = self.tables.shape[1]
+        self.struct = native.Cache(self._all.data_ptr(), self.tables.data_ptr(), layer, head, blocks, per_page)
 
-    def discard(self, slab: int, first: int, last: int) -> None:
-        if self._map is None:
-            return
-        begin, end = -(-first // BLOCK), last // BLOCK
-        page, (layer, stride, head, block, _) = mmap.PAGESIZE, self._all.stride()
-        for i in range(self._all.shape[0]):
-            for h in range(self._all.shape[2]):
-                base = i * layer + slab * stride + h * head
-                low = -(-2 * (base + begin * block) // page) * page
-                high = 2 * (base + end * block) // page * page
-                if high > low:
-                    self._map.madvise(mmap.MADV_DONTNEED, low, high - low)
-
-    def _first(self, slab: int, tokens: int) -> torch.Tensor:
-        return self._all[:, slab, :, : -(-tokens // BLOCK)]
+    @property
+    def layers(self) -> Sequence[Tensor]:
+        """Each layer's blocks [pages, kv_heads, blocks of a page, 2·16·head_dim]."""
+        return [layer.transpose(0, 1) for layer in self._all]
 
     def move(self, slab: int, source: int, target: int) -> None:
-        keys, values = self._all[:, slab].chunk(2, dim=-1)  # [layers, kv_heads, blocks, 16·head_dim]
+        keys, values = self._all.flatten(2, 3).chunk(2, dim=-1)  # [layers, kv_heads, blocks, 16·head_dim]
         keys = keys.view(*keys.shape[:3], -1, BLOCK, 2)  # pairs of neighbouring dimensions, by position
         values = values.view(*values.shape[:3], BLOCK // 2, -1, 2)  # pairs of neighbouring positions, by dimension
-        (block, lane), (to_block, to_lane) = divmod(source, BLOCK), divmod(target, BLOCK)
+        (block, lane), (to_block, to_lane) = (self._place(slab, slot) for slot in (source, target))
         keys[:, :, to_block, :, to_lane] = keys[:, :, block, :, lane]
         values[:, :, to_block, to_lane // 2, :, to_lane % 2] = values[:, :, block, lane // 2, :, lane % 2]
+
+    def _place(self, slab: int, slot: int) -> tuple[int, int]:
+        """Return the block, among all blocks of a head, that holds a slot, and the slot's place in it."""
+        index, place = divmod(slot, self.block_size)
+        return divmod(int(self.tables[slab, index]) * self.block_size + place, BLOCK)
 
 
 class TreeRow(NamedTuple):

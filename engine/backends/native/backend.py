@@ -9,7 +9,7 @@ from engine.backends.native.attention import NativeAttention, NativeCache
 from engine.backends.native.decoder import NativeDecoder, fits
 from engine.backends.native.linear import NativeLinears
 from engine.kernels.library import KernelLibrary
-from engine.kv.blocks import CacheSize
+from engine.kv.pages import CacheSize
 from engine.model.backend import Backend
 
 # Models with fewer weights multiply packed matrices with inputs of 15 bits instead of 8. With 8 bits, as in llama.cpp,
@@ -39,4 +39,4 @@ def native_backend(spec: ModelSpec, threads: int, kernels: KernelLibrary, *, pre
 
 
 def _attention(spec: ModelSpec, size: CacheSize) -> NativeAttention:
-    return NativeAttention(spec, NativeCache(spec, size.slabs, size.length))
+    return NativeAttention(spec, NativeCache(spec, size))

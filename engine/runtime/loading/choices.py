@@ -12,8 +12,8 @@ from engine.backends.native.decoder import fits
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, kernel_library
-from engine.kv.blocks import CacheSize
-from engine.kv.cache import SlabCache
+from engine.kv.cache import PagedCache
+from engine.kv.pages import CacheSize
 from engine.model.attention import SdpaAttention
 from engine.model.backend import Backend
 from engine.model.linear import PlainLinear
@@ -112,7 +112,7 @@ def choose_backend(
     cache_dtype = torch.float32 if dtype.itemsize < 4 else dtype
 
     def attention(spec: ModelSpec, size: CacheSize) -> SdpaAttention:
-        return SdpaAttention(spec, SlabCache(spec, size.slabs, size.length, cache_dtype, device))
+        return SdpaAttention(spec, PagedCache(spec, size, cache_dtype, device))
 
     return Backend(name, PlainLinear, TorchDecoder, cache_dtype, attention, kernels)
 

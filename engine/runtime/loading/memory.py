@@ -9,8 +9,8 @@ import torch
 from engine.architecture.spec import ModelSpec
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
-from engine.kv.blocks import CacheSize
 from engine.kv.cache import bytes_per_token
+from engine.kv.pages import CacheSize
 from engine.logs import progress_bar
 from engine.model import low_bit
 from engine.model.backend import Backend
@@ -45,8 +45,8 @@ def context_length(config: EngineConfig, spec: ModelSpec) -> int:
 def cache_size(config: EngineConfig, spec: ModelSpec, length: int, backend: Backend, device: torch.device) -> CacheSize:
     """Return the slabs and blocks that fit into `--kv-cache-memory`, for contexts of up to `length` tokens.
 
-    A shorter context is returned if one of `length` tokens does not fit and `--max-model-len` is not given. On a CPU,
-    slabs are address space, which takes memory only once it is written. Raises ConfigError if too little fits.
+    A shorter context is returned if one of `length` tokens does not fit and `--max-model-len` is not given. Raises
+    ConfigError if too little fits.
     """
     block_bytes = bytes_per_token(spec, backend.cache_dtype) * config.block_size
     blocks_per_slab = -(-length // config.block_size)
@@ -62,13 +62,8 @@ def cache_size(config: EngineConfig, spec: ModelSpec, length: int, backend: Back
     if capacity < blocks_per_slab:
         blocks_per_slab = capacity
         length = blocks_per_slab * config.block_size
-    if backend.paged:
-        slabs = config.max_num_seqs
-        capacity = min(capacity, _PAGES_PER_SEQUENCE * slabs * blocks_per_slab)
-    else:
-        slabs = 2 * config.max_num_seqs
-        capacity = min(capacity, slabs * blocks_per_slab)
-    return CacheSize(slabs, blocks_per_slab, config.block_size, capacity, length)
+    capacity = min(capacity, _PAGES_PER_SEQUENCE * config.max_num_seqs * blocks_per_slab)
+    return CacheSize(config.max_num_seqs, blocks_per_slab, config.block_size, capacity, length)
 
 
 def add_draft_copy(config: EngineConfig, decoder: Decoder, packing: PackingFactory | None) -> int:

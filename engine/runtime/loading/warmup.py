@@ -8,32 +8,34 @@ from itertools import product
 import torch
 
 from engine.clock import Clock
-from engine.kv.blocks import CacheSize
+from engine.kv.pages import CacheSize
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
 from engine.model.knapsack import skipping, solve
 from engine.types import SamplingParams
 
-_PAGED_SECONDS = 20.0  # after these, no further shape is warmed up
-_PAGED_SEQUENCES, _PAGED_ROWS = 64, 16  # largest pass: sequences, and rows of each
-_PAGED_REPETITIONS = 3  # of each shape: CUDA graphs are recorded at the third pass
+_SECONDS = 20.0  # after these, no further shape is warmed up
+_SEQUENCES, _ROWS = 64, 16  # largest pass: sequences, and rows of each
+_REPETITIONS = 3  # of each shape: CUDA graphs are recorded at the third pass
 _SEARCH_ROWS, _SEARCH_BEAM = 4, 6
 _GREEDY = SamplingParams(temperature=0.0)
 
 
 @torch.inference_mode()
-def warm_up(decoder: Decoder, attention: Attention, size: CacheSize, length: int, clock: Clock, *, paged: bool) -> None:
-    """Run one pass, or over pages every shape of a pass that decoding uses, within a time limit.
+def warm_up(
+    decoder: Decoder, attention: Attention, size: CacheSize, length: int, clock: Clock, *, shapes: bool
+) -> None:
+    """Run one pass, or all `shapes` of passes that decoding uses, within a time limit.
 
-    Only backends over pages compile kernels shape by shape. `length`: longest context in tokens.
+    `length`: longest context in tokens.
     """
-    if not paged:
+    if not shapes:
         _run_pass(decoder, attention, [Segment(0, 0, 1)])
         return
-    end = clock.now() + _PAGED_SECONDS
-    shapes = product(_powers(min(_PAGED_SEQUENCES, size.slabs)), _powers(min(_PAGED_ROWS, length)))
-    for sequences, rows in shapes:
-        for _ in range(_PAGED_REPETITIONS):
+    end = clock.now() + _SECONDS
+    every = product(_powers(min(_SEQUENCES, size.slabs)), _powers(min(_ROWS, length)))
+    for sequences, rows in every:
+        for _ in range(_REPETITIONS):
             _run_pass(decoder, attention, [Segment(slab, 0, rows) for slab in range(sequences)])
         if clock.now() > end:
             return
