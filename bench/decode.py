@@ -3,6 +3,7 @@
 import argparse
 import json
 import platform
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
 from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
 from bench.prediction_error import prediction_errors
 from bench.prompts import Text, add_prompt_arguments, context_tokens, encode, numbers, positive, read_prompts
-from bench.targets import BatchTotals, BenchTarget, PolicyTarget, RunStats, run_in_turns, sum_batches
+from bench.targets import BatchTotals, BenchTarget, PolicyTarget, Prompt, RunStats, run_in_turns, sum_batches
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
 from engine.config.fields import AMOUNT
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--context", default="0", metavar="N,N…",
         help="context lengths to measure: tokens of Python's own reference before each prompt (default: 0)",
     )  # fmt: skip
+    parser.add_argument("--repeat", type=positive, default=1, help="number of runs over the prompts (default: 1)")
     parser.add_argument("--temperature", type=float, default=0.0, help="sampling temperature; 0: greedy (default: 0)")
     parser.add_argument(
         "--ignore-eos", action="store_true", help="ignore end-of-sequence tokens: every answer has --max-tokens tokens"
@@ -112,11 +114,16 @@ class _Bench:
         if len(domains) > 1:
             print("speed-up by domain:")
             print(results.aligned([*results.domain_lines(domains)]))
+        by_prompt = self._by_prompt(policies)
+        lowest = ", ".join(f"{name} {min(ratios):.3f}" for name, ratios in by_prompt.items())
+        if lowest:
+            unit = "prompt" if args.concurrency == 1 else "batch"
+            print(f"lowest speed-up of decoding by {unit} (median of {args.repeat}): {lowest}")
         drafted = next((c.stats for c in policies if c.name.startswith("knapspec")), None)
         if drafted is not None:
             share = drafted.knapsack_seconds / drafted.seconds
             print(f"knapspec finished {drafted.searches} searches in {share:.1%} of the time, decisions excluded")
-        figures = self._figures(rows, len(before), reading, differing) | {"domains": domains}
+        figures = self._figures(rows, len(before), reading, differing) | {"domains": domains, "by_prompt": by_prompt}
         if drafted and (errors := prediction_errors(drafted.history)).tpt.size:
             print(f"prediction errors of knapspec by request: {errors}")
             figures["prediction_errors"] = errors.as_dict()
@@ -127,21 +134,22 @@ class _Bench:
         streams = self.args.concurrency
         differing = 0
         show = progress_bar("answering prompts")
-        for number, start in enumerate(range(0, len(self.prompts), self._batch)):
-            batch = self.prompts[start : start + self._batch]
+        batches = self._batches()
+        for number, batch in enumerate(batches):
             plain, *rest = run_in_turns(policies, batch, streams, first=number % len(policies))
             for target in others:
                 target.run(batch, streams)
             differing += sum(a != b for answers in rest for a, b in zip(answers, plain, strict=True))
             bandwidth.observe()
-            show((start + len(batch)) / len(self.prompts))
+            show((number + 1) / len(batches))
         return differing
 
-    @property
-    def _batch(self) -> int:
-        """Prompts per turn: enough to keep the streams busy most of the time."""
-        streams: int = self.args.concurrency
-        return streams if streams == 1 else 4 * streams
+    def _batches(self) -> list[list[Prompt]]:
+        """Return the prompts of each turn, in all runs: enough to keep the streams busy most of the time."""
+        size = 1 if self.args.concurrency == 1 else 4 * self.args.concurrency
+        one_run = [self.prompts[start : start + size] for start in range(0, len(self.prompts), size)]
+        repeats: int = self.args.repeat
+        return one_run * repeats
 
     def _by_domain(self, targets: Sequence[BenchTarget]) -> dict[str, dict[str, float]]:
         """Return the speed-up over the first target, domain → name → ratio, from batches with a single domain.
@@ -149,8 +157,8 @@ class _Bench:
         Policies of the engine also have the speed-up of decoding alone.
         """
         numbers: dict[str, list[int]] = {}  # of the batches of each domain
-        for number, start in enumerate(range(0, len(self.prompts), self._batch)):
-            domains = {prompt.domain for prompt in self.prompts[start : start + self._batch]}
+        for number, prompts in enumerate(self._batches()):
+            domains = {prompt.domain for prompt in prompts}
             if len(domains) == 1:
                 numbers.setdefault(domains.pop(), []).append(number)
         speedups: dict[str, dict[str, float]] = {}
@@ -160,6 +168,19 @@ class _Bench:
             for target, batch in zip(targets[1:], others, strict=True):
                 speedups[domain] |= _speedups(target.name, batch, plain)
         return speedups
+
+    def _by_prompt(self, policies: Sequence[PolicyTarget]) -> dict[str, list[float]]:
+        """Return the speed-ups of policies over the first one, by prompt or batch: medians of the runs.
+
+        Those of decoding alone, or of the whole answer if it is one token.
+        """
+        plain, *others = (target.stats.batches for target in policies)
+        count = len(plain) // self.args.repeat
+        found: dict[str, list[float]] = {}
+        for target, batches in zip(policies[1:], others, strict=True):
+            ratios = [[*_speedups("", own, before)][-1][1] for own, before in zip(batches, plain, strict=True)]
+            found[target.name] = [statistics.median(ratios[i::count]) for i in range(count)]
+        return found
 
     def _print(self, rows: Sequence[dict[str, Any]], context: int, reading: Mapping[str, float]) -> None:
         key, args = self.model.key, self.args

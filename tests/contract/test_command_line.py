@@ -167,17 +167,21 @@ def test_bench_compares_policies_after_contexts_and_by_domain(
 ) -> None:
     """Its results are also in a file, and a bar shows how far each context is."""
     flags = (*PROMPTS, "--limit", "2", "--max-tokens", "8", "--max-model-len", "256", "--context", "0,64")
+    flags = (*flags, "--repeat", "2")
     shares: list[float] = []
     monkeypatch.setattr("bench.decode.progress_bar", lambda _: shares.append)
     out = tmp_path / "new" / "results.json"
     process = knapserve("bench", "decode", "--policies", "layerskip,fixed", "--out", str(out), *flags)
     assert process.returncode == 0, process.stderr
-    assert shares == [0.5, 1.0] * 2
+    assert shares == [0.25, 0.5, 0.75, 1.0] * 2
     result = json.loads(process.stdout.splitlines()[-1])
     assert json.loads(out.read_text("utf-8")) == result
     assert [path.name for path in out.parent.iterdir()] == [out.name]
     names = ["none", "layerskip", "fixed"]
     assert [[row["policy"] for row in r["rows"]] for r in result["contexts"]] == [names, names]
+    by_prompt = result["contexts"][0]["by_prompt"]
+    assert {name: len(ratios) for name, ratios in by_prompt.items()} == {"layerskip": 2, "fixed": 2}
+    assert f"layerskip {min(by_prompt['layerskip']):.3f}" in process.stdout
     domains = result["contexts"][0]["domains"]
     assert len(domains) == 2, "prompts of two kinds"
     columns = ["layerskip", "layerskip, decode", "fixed", "fixed, decode"]
