@@ -70,11 +70,11 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
 
 
 def _models() -> dict[str, str | None]:
-    """Return the models of `--all-shapes` by their shapes. None: the default model."""
+    """Return the models of `--all-shapes` by their shapes, the smallest first. None: the default model."""
     shipped = {profile.key.shape for path in store.SHIPPED.glob("*.json") for profile in store.load(path)}
-    shapes = {shape(name).shape_key: name for name in SHAPES}
-    others = {kind: SYNTHETIC + name for kind, name in shapes.items() if kind in shipped - {_DEFAULT_SHAPE}}
-    return {_DEFAULT_SHAPE: None, **others}
+    shapes = sorted(((shape(name), name) for name in SHAPES), key=lambda each: each[0].parameters)
+    others = {spec.shape_key: SYNTHETIC + name for spec, name in shapes if spec.shape_key in shipped}
+    return {_DEFAULT_SHAPE: None, **{kind: name for kind, name in others.items() if kind != _DEFAULT_SHAPE}}
 
 
 def _saved_shapes(config: EngineConfig) -> set[str]:
