@@ -56,11 +56,22 @@ class RequestFailedError(KnapServeError):
 
 
 class ContextLengthError(RequestError):
-    """Prompt and requested tokens exceed the model's context length. `requested` describes them."""
+    """Prompt and completion together exceed the model's context length, all in tokens.
 
-    def __init__(self, limit: int, requested: str, *, param: str) -> None:
+    `completion` is None if the request sets no limit. `characters`: those of a prompt that is too long to be tokenised.
+    """
+
+    def __init__(
+        self, limit: int, prompt: int = 0, completion: int | None = None, *, param: str, characters: int = 0
+    ) -> None:
+        self.limit = limit
+        self.requested = limit + 1 if characters else prompt + (completion or 0)  # a lower bound
+        rest = "leaving no room for a completion" if completion is None else f"{completion} in the completion"
+        asked = f"you requested {self.requested} tokens ({prompt} in the {param}, {rest})"
+        if characters:
+            asked = f"your prompt has {characters} characters, more than {limit} tokens can hold"
         super().__init__(
-            f"This model's maximum context length is {limit} tokens. However, {requested}. "
+            f"This model's maximum context length is {limit} tokens. However, {asked}. "
             "Please reduce the length of the prompt or of the completion.",
             param=param,
         )

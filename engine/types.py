@@ -287,8 +287,9 @@ def check_request(info: EngineInfo, request: GenerateRequest, checked: tuple[int
         raise RequestError(f"Token ids lie between 0 and {info.vocab_size - 1}.", param="prompt")
     info.check_policy(request.draft_policy)
     if len(request.prompt) + (request.sampling.max_tokens or 1) > info.max_model_len:
-        asked = f"{len(request.prompt)} tokens in the prompt, {request.sampling.max_tokens or 1} in the completion"
-        raise ContextLengthError(info.max_model_len, f"you requested {asked}", param="prompt")
+        raise ContextLengthError(
+            info.max_model_len, len(request.prompt), request.sampling.max_tokens or 1, param="prompt"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,9 @@ class APIError(Exception):
         param: str | None = None,
         code: str | None = None,
         headers: Mapping[str, str] | None = None,
+        lengths: tuple[int, int] | None = None,
     ) -> None:
+        """`lengths`: tokens requested, and the context length that they exceed."""
         super().__init__(message)
         self.status = status
         self.message = _truncate(message, _MAX_MESSAGE)
@@ -54,6 +56,7 @@ class APIError(Exception):
         self.param = None if param is None else _truncate(param, _MAX_PARAM)
         self.code = code
         self.headers = headers
+        self.lengths = lengths
 
     def body(self) -> dict[str, object]:
         """Return the JSON object of an error reply or an error chunk."""
@@ -78,6 +81,7 @@ class APIError(Exception):
             param=new + self.param.removeprefix(old),
             code=self.code,
             headers=self.headers,
+            lengths=self.lengths,
         )
 
     @property
@@ -102,8 +106,6 @@ _ANTHROPIC_TYPES = {
 }
 
 
-_LENGTHS = re.compile(r"length is (?P<limit>\d+) tokens.*you requested (?P<requested>\d+)")
-_TOO_LONG = re.compile(r"length is (?P<limit>\d+) tokens")
 # Field → the code by which Anthropic's SDK knows that it must do without it.
 _UNSUPPORTED = {"thread": "thread_unsupported_request"}
 
@@ -114,11 +116,9 @@ def anthropic_body(error: APIError) -> dict[str, object]:
     unnamed = error.status == 400 and error.param and f"'{error.param}" not in error.message
     message = f"{error.param}: {error.message}" if unnamed else error.message
     details: dict[str, object] = {"type": _ANTHROPIC_TYPES.get(error.status, "api_error"), "message": message}
-    if error.code == "context_length_exceeded" and (limit := _TOO_LONG.search(error.message)):
+    if error.lengths is not None:
         # Anthropic's words, by which Claude Code knows that it must shorten the conversation.
-        lengths = _LENGTHS.search(error.message)
-        requested = lengths["requested"] if lengths else int(limit["limit"]) + 1  # at least
-        details["message"] = f"prompt is too long: {requested} tokens > {limit['limit']} maximum"
+        details["message"] = "prompt is too long: {} tokens > {} maximum".format(*error.lengths)
     if error.param in _UNSUPPORTED:
         details["details"] = {"error_code": _UNSUPPORTED[error.param], "unsupported": [error.param]}
     return {"type": "error", "error": details, "request_id": REQUEST_ID.get()}
@@ -151,7 +151,13 @@ def as_api_error(error: Exception, prompt_param: str | None = None) -> APIError:
     if isinstance(error, APIError):
         return error
     if isinstance(error, ContextLengthError):
-        return invalid(str(error), prompt_param or error.param, "context_length_exceeded")
+        return APIError(
+            400,
+            str(error),
+            param=prompt_param or error.param,
+            code="context_length_exceeded",
+            lengths=(error.requested, error.limit),
+        )
     if isinstance(error, RequestError):
         return invalid(str(error), error.param)
     if isinstance(error, QueueFullError):

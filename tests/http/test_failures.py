@@ -29,7 +29,7 @@ from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 REFUSALS: list[tuple[Exception, int, str, str | None, str | None]] = [
     (RequestError("no", param="top_k"), 400, "invalid_request_error", "top_k", None),
     (UnknownPolicyError("x", ("y",)), 400, "invalid_request_error", "draft_policy", None),
-    (ContextLengthError(8, "no", param="prompt"), 400, "invalid_request_error", "prompt", "context_length_exceeded"),
+    (ContextLengthError(8, 9, param="prompt"), 400, "invalid_request_error", "prompt", "context_length_exceeded"),
     (QueueFullError(4, retry_after=3), 429, "rate_limit_error", None, "queue_full"),
     (EngineDrainingError(), 503, "service_unavailable_error", None, "draining"),
     (EngineDeadError("secret"), 503, "service_unavailable_error", None, "engine_unavailable"),

@@ -286,8 +286,7 @@ class Translator(RequestTranslator, Generic[RequestT]):
     def check_characters(self, characters: int) -> None:
         limit = self._info.max_model_len
         if characters > limit * self._tokenizer.longest_token:
-            requested = f"your prompt has {characters} characters, more than {limit} tokens can hold"
-            raise ContextLengthError(limit, requested, param=self.endpoint.prompt_param)
+            raise ContextLengthError(limit, characters=characters, param=self.endpoint.prompt_param)
 
     def _check_length(self, prompt_tokens: int, max_tokens: int | None) -> None:
         """Raise APIError or ContextLengthError for a prompt without tokens or too long for the requested answer."""
@@ -295,11 +294,7 @@ class Translator(RequestTranslator, Generic[RequestT]):
         if prompt_tokens == 0:
             raise invalid("The prompt is empty.", param)
         if prompt_tokens + (max_tokens or 1) > limit:
-            rest = "leaving no room for a completion" if max_tokens is None else f"{max_tokens} in the completion"
-            requested = (
-                f"you requested {prompt_tokens + (max_tokens or 0)} tokens ({prompt_tokens} in the {param}, {rest})"
-            )
-            raise ContextLengthError(limit, requested, param=param)
+            raise ContextLengthError(limit, prompt_tokens, max_tokens, param=param)
 
 
 def check_token_ids(ids: Sequence[int], vocabulary: int, param: str) -> None:
