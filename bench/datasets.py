@@ -28,10 +28,10 @@ class Dataset(NamedTuple):
     """
 
     source: str  # its name on the hub (Spec-Bench: on GitHub); other copies may have the fields after a `|`
-    form: str  # of a question
-    max_tokens: int  # of an answer
+    form: str  # the form of a question
+    max_tokens: int  # tokens of an answer, at most
     shots: int = 0  # examples before each question
-    answer: str = ""  # of an example
+    answer: str = ""  # the form of an example's answer
 
 
 _SUMMARY = "{field:long}\n\nSummarise this text.\nSummary:"

@@ -156,7 +156,7 @@ class _Bench:
 
         Policies of the engine also have the speed-up of decoding alone.
         """
-        numbers: dict[str, list[int]] = {}  # of the batches of each domain
+        numbers: dict[str, list[int]] = {}  # batch numbers by domain
         for number, prompts in enumerate(self._batches()):
             domains = {prompt.domain for prompt in prompts}
             if len(domains) == 1:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.targets import RoundRecord
 
-_MIN_TOKENS = 16  # of a request's drafting rounds; shorter requests are left out
+_MIN_TOKENS = 16  # requests whose drafting rounds emit fewer tokens are left out
 _NORMAL_MEDIAN = 0.6745  # median absolute value of a standard normal variable
 
 

@@ -26,7 +26,7 @@ from profiles import store
 from profiles.fit import price
 from profiles.schema import LatencyProfile, ProfileError, ProfileKey
 
-_DEFAULT_SHAPE = shape("smollm2-135m").shape_key  # of the default model
+_DEFAULT_SHAPE = shape("smollm2-135m").shape_key  # the default model's shape
 _MAX_ERROR = 0.1  # median relative error of a usable profile
 # Prevents a quick measurement while the model loads.
 _PLACEHOLDER = LatencyProfile(

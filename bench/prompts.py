@@ -13,7 +13,7 @@ from bench.targets import Prompt
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 
-_CHARACTERS = 16  # of a text for each token of a context: more than are needed
+_CHARACTERS = 16  # characters of a text for each token of a context: more than are needed
 T = TypeVar("T")
 N = TypeVar("N", int, float)
 

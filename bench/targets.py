@@ -58,7 +58,7 @@ class RunStats:
     tokens: int = 0
     seconds: float = 0.0
     batches: list[BatchTotals] = field(default_factory=list)  # in the order of the prompts
-    decode_seconds: float = 0.0  # of rounds without prompt tokens
+    decode_seconds: float = 0.0  # the time of rounds without prompt tokens
     decode_tokens: int = 0
     draft_seconds: float = 0.0
     verify_seconds: float = 0.0
@@ -75,7 +75,7 @@ class RunStats:
     low_bit: int = 0  # run in fewer bits
     plans: Counter[Variants] = field(default_factory=Counter)  # draft passes by plan
     searches: int = 0  # finished ones
-    knapsack_seconds: float = 0.0  # of searches without decisions
+    knapsack_seconds: float = 0.0  # the time of searches, without decisions
     context: float = 0.0  # cached positions that decode rounds read, mean over layers
     history: list[RoundRecord] = field(default_factory=list)  # rounds without prompt tokens
     first_token: list[float] = field(default_factory=list)  # seconds from arrival to the first token, per request
@@ -103,7 +103,8 @@ class RunStats:
                     emitted=r.emitted,
                     drafted=r.drafted,
                     accepted=r.accepted,
-                    predicted_tpt=None if r.predicted_tpt is None else r.predicted_tpt * requests,  # for the share
+                    # Tokens per second of the request's share of the round.
+                    predicted_tpt=None if r.predicted_tpt is None else r.predicted_tpt * requests,
                     predicted_acceptance=r.predicted_acceptance,
                 )
             )
@@ -175,8 +176,8 @@ class PolicyTarget:
         searches_before, seconds_before = self._search_totals()
         arrived: dict[str, float] = {}  # arrival time of requests without tokens, on the clock of `seconds`
         seconds = 0.0
-        reports: list[tuple[float, RoundReport]] = []  # with the time of the system clock
-        contexts: deque[float] = deque()  # of rounds without a report yet
+        reports: list[tuple[float, RoundReport]] = []  # reports, each with its time by the system clock
+        contexts: deque[float] = deque()  # the contexts of rounds without a report yet
         pending = deque(enumerate(prompts))
 
         def collect(report: RoundReport) -> None:

@@ -29,7 +29,7 @@ class Shutdown:
     """End the loop after the current round."""
 
 
-EngineMessage = GenerateRequest | CancelRequest | ResetCalibration | Shutdown  # to the engine loop
+EngineMessage = GenerateRequest | CancelRequest | ResetCalibration | Shutdown  # what the engine loop receives
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class EngineFailed:
     reason: str
 
 
-LoopMessage = RoundReport | Heartbeat | EngineFailed  # from the engine loop
+LoopMessage = RoundReport | Heartbeat | EngineFailed  # what the engine loop sends
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,4 +70,4 @@ class StartFailed:
     error: KnapServeError
 
 
-StartReply = EngineReady | StartFailed  # to `StartEngine`
+StartReply = EngineReady | StartFailed  # the answer to `StartEngine`

@@ -97,7 +97,7 @@ class References:
     """The full model's residual streams at verified rows of one request: the reference of a search."""
 
     states: Tensor  # X^(0) … X^(2L): [2L+1, rows, hidden], residual stream
-    positions: tuple[int, ...]  # of the rows
+    positions: tuple[int, ...]  # the position of each row
 
 
 @dataclass(slots=True)
@@ -110,9 +110,9 @@ class Work:
     tokens: tuple[int, ...]  # without verified K/V; the last may be followed by a draft
     draws_token: bool  # whether all pending tokens are in this round, so that the target draws
     sampling: SamplingParams
-    plan: Plan | None = None  # of the draft, with gamma > 0
+    plan: Plan | None = None  # the draft's plan, with gamma > 0
     rows_to_record: int = 0  # verified rows to keep as references, at most
-    processor: LogitsProcessor | None = None  # of the request's logits; knows all tokens before these
+    processor: LogitsProcessor | None = None  # edits the request's logits; knows all tokens before them
     scored: tuple[int, ...] = ()  # prompt tokens after the first rows, whose log-probabilities the request wants
     reads_prompt: bool = False  # whether the tokens are a part of the prompt
     next_row_reserved: bool = False  # whether the next round may start before this one is read
@@ -138,7 +138,7 @@ class StepPlan:
     """A round: new pages of the cache, draft passes, one verify pass. `work` is ordered by slab."""
 
     work: tuple[Work, ...]
-    placements: tuple[Placement, ...] = ()  # of the cache
+    placements: tuple[Placement, ...] = ()  # new pages of the cache
 
 
 @dataclass(slots=True)
@@ -154,8 +154,8 @@ class WorkOutput:
     confidences: tuple[float, ...] = ()
     references: References | None = None
     draws: tuple[int, ...] = ()  # `Outcome.draws`
-    logprobs: tuple[TokenLogprobs, ...] = ()  # of the tokens, if the request wants them
-    prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # of `Work.scored`
+    logprobs: tuple[TokenLogprobs, ...] = ()  # the tokens' log-probabilities, if the request wants them
+    prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # the log-probabilities of `Work.scored`
 
     @property
     def accepted(self) -> int:

@@ -53,10 +53,10 @@ class SamplingParams:
     allowed_token_ids: tuple[int, ...] = ()  # the only ones that may be drawn; (): all
     bad_words: tuple[tuple[int, ...], ...] = ()  # sequences of tokens that must not occur
     thought_limit: ThoughtLimit | None = None
-    grammar: str | None = None  # of the answer, in llguidance's format
+    grammar: str | None = None  # the answer's grammar, in llguidance's format
     grammar_param: str = "response_format"  # the request field that the grammar comes from
     logprobs: int | None = None  # alternatives to report beside each token; None: no log-probabilities at all
-    prompt_logprobs: bool = False  # of the prompt's tokens too, which bypass the prefix cache then
+    prompt_logprobs: bool = False  # log-probabilities of the prompt too, which then bypasses the prefix cache
     skip_special_tokens: bool = True  # in the text
     predicted: tuple[int, ...] = ()  # tokens of the answer that the client expects, to draft by copying
     trace: bool = False  # whether events carry the figures of their round
@@ -125,7 +125,7 @@ class SpeculationStats:
     reselections: int
     tokens_per_second: float | None  # decode rate after the first token
     predicted_tpt: float | None  # tokens per second, of the plan in use
-    plan: tuple[int, ...] | None = None  # of the last draft by the model: `engine.architecture.spec.Variants`
+    plan: tuple[int, ...] | None = None  # the `engine.architecture.spec.Variants` of the last draft by the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +150,17 @@ class TokenEvent:
     finish_reason: FinishReason | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0  # so far
-    cached_tokens: int = 0  # of the prompt, taken from the prefix cache
+    cached_tokens: int = 0  # prompt tokens taken from the prefix cache
     speculation: SpeculationStats | None = None
     timing: RequestTiming | None = None
     logprobs: tuple[TokenLogprobs, ...] = ()  # one a token, where asked for
     accepted_predictions: int = 0  # tokens copied from the expected answer, on the last event
     rejected_predictions: int = 0
-    trace: RequestRound | None = None  # if the request wants it
-    pieces: tuple[str, ...] = ()  # of the text, one for each token
+    trace: RequestRound | None = None  # the round's figures, if the request wants them
+    pieces: tuple[str, ...] = ()  # pieces of the text, one for each token
     prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # on the first event, for all tokens but the first
-    rounds: int = 1  # that the event joins
-    stop_string: str | None = None  # that ended the answer, on the last event
+    rounds: int = 1  # rounds that the event joins
+    stop_string: str | None = None  # the stop string that ended the answer, on the last event
 
     @classmethod
     def joined(cls, events: Sequence[TokenEvent]) -> TokenEvent:
@@ -191,8 +191,8 @@ class RequestTiming:
     """Seconds, by the engine's clock, and what interrupted them."""
 
     queue: float
-    prefill: float  # from scheduling to the first token
-    decode: float  # from the first token to the last
+    prefill: float  # the time from scheduling to the first token
+    decode: float  # the time from the first token to the last
     preemptions: int = 0
 
 
@@ -207,14 +207,14 @@ class RequestRound:
     accepted: int
     draft_passes: int
     context_length: int
-    skipped_attention: int  # of the plan drafted with
+    skipped_attention: int  # attention sublayers that the draft's plan skips
     skipped_mlp: int
     predicted_tpt: float | None  # tokens per second
     predicted_acceptance: float | None
     reselected: str | None = None  # outcome of a decision made before this round: "changed", "kept", "plain"
     plain_tpt: float | None = None  # predicted tokens per second of plain decoding
-    source: str = "model"  # of the draft: "model", "lookup" or "prediction"
-    plan: tuple[int, ...] | None = None  # of a draft by the model: `engine.architecture.spec.Variants`
+    source: str = "model"  # where the draft came from: "model", "lookup" or "prediction"
+    plan: tuple[int, ...] | None = None  # the `engine.architecture.spec.Variants` of a draft by the model
     search_interval: float | None = None  # rounds between two searches for plans, if the policy decided in this round
 
     @property
@@ -233,11 +233,11 @@ class RoundReport:
     waiting: int = 0
     kv_usage: float = 0.0  # share of blocks in use, 0..1
     batched_tokens: int = 0  # rows of the verify pass
-    prompt_tokens: int = 0  # of these, prompt rows
+    prompt_tokens: int = 0  # prompt rows among `batched_tokens`
     draft_seconds: float = 0.0
     verify_seconds: float = 0.0
     search_seconds: float = 0.0
-    other_seconds: float = 0.0  # of the host
+    other_seconds: float = 0.0  # the host's other work
     prefix_queries: int = 0  # prompt tokens looked up by requests admitted in this round
     prefix_hits: int = 0
     preemptions: int = 0
@@ -262,12 +262,12 @@ class EngineInfo:
     policies: tuple[str, ...]  # available ones
     profile_file: str
     profile_hardware: str
-    sampling_defaults: tuple[tuple[str, float], ...] = ()  # of the checkpoint, by SamplingParams field
-    tool_format: str = ""  # of tool calls in the chat template (`server.openai.replies.calls`); "": no tools
+    sampling_defaults: tuple[tuple[str, float], ...] = ()  # the checkpoint's defaults, by SamplingParams field
+    tool_format: str = ""  # how the chat template writes tool calls (`server.openai.replies.calls`); "": no tools
     thinks: bool = False  # whether the model writes its reasoning between <think> tags
     max_queued: int = 0  # requests that may wait beyond the running ones
     unavailable_policies: tuple[tuple[str, str], ...] = ()  # further policies, each with the reason
-    num_blocks: int = 0  # of the K/V cache
+    num_blocks: int = 0  # blocks of the K/V cache
     block_size: int = 0  # tokens per block
 
     def check_policy(self, name: str | None) -> None:
@@ -301,8 +301,8 @@ class EngineStats:
     failure: str | None
     running: int
     waiting: int
-    deferred: int  # of those that wait: they could not run even if there were room
+    deferred: int  # waiting requests that could not run even if there were room
     kv_usage: float
     heartbeat_age: float
-    restarting: bool = False  # after a failure
+    restarting: bool = False  # whether the engine is being restarted after a failure
     restarts: int = 0

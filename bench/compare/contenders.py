@@ -7,7 +7,7 @@ from typing import NamedTuple
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 
-_FIELDS = {"del": "del_", "lookup": "prompt_lookup"}  # of EngineConfig, where they are not the policy's name
+_FIELDS = {"del": "del_", "lookup": "prompt_lookup"}  # EngineConfig's fields that are not named like their policy
 
 
 class Contender(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from bench.files import write
 from engine.errors import ConfigError
 
-_FILE = "results.json"  # of `bench compare`
+_FILE = "results.json"  # the file of `bench compare`
 
 
 class Temperature(NamedTuple):
@@ -70,7 +70,7 @@ class Record:
 
 def open_record(directory: Path | None, settings: dict[str, Any], restart: bool, file: str = _FILE) -> Record:
     """Return the record in a directory, or a new one. Raises ConfigError if it is damaged or of other settings."""
-    settings = json.loads(json.dumps(settings))  # as it reads from a file
+    settings = json.loads(json.dumps(settings))  # the settings as they read from a file
     record = Record(settings, directory=directory, file=file)
     if directory is None or restart or not (directory / file).exists():
         return record

@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 WORKLOADS = ("domains", "mixed", "context")
 _TASKS = 5  # domains of a mixed stream, as in section 5.1 of KNN-SSD
-_SAMPLES = 2  # of each domain in a mixed stream at least: with one, all mix ratios are alike
+_SAMPLES = 2  # fewest samples of each domain in a mixed stream: with one, all mix ratios are alike
 
 
 class Sizes(NamedTuple):
     """How much to measure."""
 
     limit: int  # prompts of each domain, and prompts after each context; 0: all
-    max_tokens: int  # of an answer
+    max_tokens: int  # tokens of an answer, at most
     mixes: tuple[float, ...]  # mix ratios r
     contexts: tuple[int, ...]  # tokens
     repeat: int  # measurements of each prompt, all of whose policies begin without knowledge
@@ -32,11 +32,11 @@ class Sizes(NamedTuple):
 class Workload(NamedTuple):
     """A stream of prompts, which every policy begins without any knowledge."""
 
-    column: str  # of WORKLOADS
+    column: str  # one of WORKLOADS
     name: str
     prompts: tuple[Prompt, ...]
     value: float | None = None  # the mix ratio, or the tokens of the context
-    prefix: tuple[int, ...] = ()  # before every prompt: whole blocks of tokens
+    prefix: tuple[int, ...] = ()  # tokens before every prompt, in whole blocks
 
     @property
     def switches(self) -> float | None:

@@ -60,13 +60,13 @@ class Experiment:
     """One experiment. Without `panels`, its figure is a heat map of speed-ups."""
 
     title: str
-    column: str  # of `bench.compare.workloads.WORKLOADS`
+    column: str  # one of `bench.compare.workloads.WORKLOADS`
     policies: str  # default of --policies, or settings of one policy, which is all it compares; "": all of the model
     table: Callable[[Record], Lines] = detailed
     panels: Callable[[Record], list[figures.Panel]] | None = None
     note: str = ""
-    max_tokens: int = 128  # of answers to the kit's prompts
-    memory: bool = False  # of each policy too
+    max_tokens: int = 128  # tokens of an answer to the kit's prompts, at most
+    memory: bool = False  # whether each policy's memory is measured too
 
 
 def _sweep(setting: str, values: tuple[float, ...]) -> str:

@@ -15,7 +15,7 @@ from engine.runtime.runner import Runner
 from engine.step import StepOutput, StepPlan
 from engine.types import SamplingParams
 
-ANCHORS = 10  # of each domain (KNN-SSD, appendix C.1)
+ANCHORS = 10  # anchors of each domain (KNN-SSD, appendix C.1)
 # The least similarity is rounded down to these parts, as a vector that is computed again may differ in the last bits.
 _PARTS = 10_000
 

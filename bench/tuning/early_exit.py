@@ -15,7 +15,7 @@ from engine.logs import progress_bar
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
 
-EXITS = (1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4)  # of the layers; LayerSkip's own exits lie between an eighth and a half
+EXITS = (1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4)  # shares of the layers; LayerSkip's own exits: 1/8 to 1/2
 LENGTHS = (1, 2, 4, 6, 8, 12)  # γ; LayerSkip's settings lie between 4 and 12
 
 

@@ -23,8 +23,8 @@ from engine.runtime import layer_sets as files
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
 
-MAX_TOKENS = 32  # of an answer (Draft & Verify, `searching.py` of its code)
-SEED = 1  # of K-means and of the searches, as in that code
+MAX_TOKENS = 32  # tokens of an answer, at most (Draft & Verify, `searching.py` of its code)
+SEED = 1  # the seed of K-means and of the searches, as in that code
 # Shares of the layers that the first candidates skip. The authors of Draft & Verify, too, first measure sets that they
 # know to be good; these are ours.
 _FIRST_RATIOS = (0.25, 0.5)

@@ -62,13 +62,13 @@ class ModelSpec:
     norm_eps: float
     tied: bool
     eos_token_ids: tuple[int, ...]
-    dtype: str  # of the checkpoint
+    dtype: str  # the checkpoint's dtype
     rope: RopeSpec = field(default_factory=RopeSpec)
     qkv_bias: bool = False
     output_bias: bool = False
     mlp_bias: bool = False
     qk_norm: bool = False
-    windows: tuple[int, ...] = ()  # by layer: visible positions, the own one included; 0: all
+    windows: tuple[int, ...] = ()  # each layer's visible positions, the own one included; 0: all
 
     @property
     def whole(self) -> Variants:
@@ -123,7 +123,7 @@ class ModelSpec:
         return sum(count * tokens for count, tokens in self.spans(variants, context))
 
 
-NAMES = ("skip", "target", "low-bit", "window")  # of the variants
+NAMES = ("skip", "target", "low-bit", "window")  # the names of the variants
 
 
 def count_variants(variants: Variants) -> dict[tuple[str, str], int]:

@@ -26,7 +26,7 @@ _NUMBERS = {
 }  # fmt: skip
 _VERSIONS = (2, 3)
 _MAX_DIMENSIONS = 4
-_MOST_VALUES = 2_000_000  # of a list: a token of the vocabulary takes some 340 bytes of memory
+_MOST_VALUES = 2_000_000  # values of a list, at most: a token of the vocabulary takes some 340 bytes of memory
 _SHARD = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf")
 
 

@@ -168,7 +168,7 @@ def config_of(gguf: GgufFile) -> dict[str, Any]:
         return gguf.field(f"{kind}.{key}", (int, float, str), default)
 
     embedding, heads = gguf.tensors.get("token_embd.weight"), value("attention.head_count")
-    needed = ("attention.head_count", "attention.layer_norm_rms_epsilon")  # whose defaults differ
+    needed = ("attention.head_count", "attention.layer_norm_rms_epsilon")  # fields whose defaults differ
     missing = [f"{kind}.{key}" for key in needed if value(key) is None]
     if embedding is None or missing:
         raise ModelError(f"{gguf.path} lacks {missing[0] if missing else 'token_embd.weight'}")

@@ -9,7 +9,7 @@ from engine.config.fields import AMOUNT, COUNT, SHARE, setting
 from engine.errors import ConfigError
 
 BASELINES = "settings of the baseline policies"  # a group of the help
-TUNED_POLICIES = ("knn-ssd", "self-sd")  # which need layer sets of `knapserve tune`
+TUNED_POLICIES = ("knn-ssd", "self-sd")  # the policies that need layer sets of `knapserve tune`
 DRAFT_POLICIES = (
     *("knapspec", "knapsack", "fixed", "layerskip", "swift", "del", "clasp", "asd", "knn-ssd", "self-sd"),
     *("lookup", "lookahead", "jacobi", "none"),
@@ -217,7 +217,7 @@ class ClaspConfig:
         limits=COUNT,
     )
     gamma: int = setting(
-        12,  # of Draft & Verify's code: CLaSp names no maximum
+        12,  # the maximum in Draft & Verify's code: CLaSp names none
         "policy clasp: maximum tokens drafted per round",
         limits=AMOUNT,
     )

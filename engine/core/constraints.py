@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.sampling.logits import LogitsProcessor
     from engine.sampling.sample import Edit
 
-_REPLAY_SECONDS = 0.1  # in which a grammar is followed for a search
+_REPLAY_SECONDS = 0.1  # a grammar is not followed for a search if it would take longer
 
 
 class Processors:
@@ -30,7 +30,7 @@ class Processors:
         self, tokenizer: Tokenizer, info: EngineInfo, kernels: KernelLibrary | None, config: GrammarConfig
     ) -> None:
         self._tokenizer, self._info, self._kernels, self._config = tokenizer, info, kernels, config
-        self.host: GrammarHost | None = None  # of grammars
+        self.host: GrammarHost | None = None
 
     def ready(self, sampling: SamplingParams) -> bool:
         """Whether `make` need not wait: its grammar is compiled or refused. If it is unknown, begin to compile it."""

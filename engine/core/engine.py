@@ -54,7 +54,7 @@ class EngineCore:
         self._clock = clock
         self.proposer = Proposer(scheduler, policies, clock)
         self.processors = Processors(tokenizer, info, kernels, policies.config.grammar)
-        self._lookup_counts = AgreementCounts()  # of all requests
+        self._lookup_counts = AgreementCounts()  # the counts of all requests
         self._served: tuple[list[str], list[str]] = [], []  # ids of the requests of the last two rounds
         self._pending: FinishedRound | None = None  # the last round, not reported yet, if the device overlaps
 
@@ -146,7 +146,7 @@ class EngineCore:
         try:
             finished = self._round(flush)
         finally:
-            flush()  # if the round did not wait for the device, or failed
+            flush()  # needed if the round did not wait for the device, or failed
         self._pending = finished
 
     def fail_running(self) -> RoundReport:

@@ -48,7 +48,7 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
     fails after each of them.
     """
     reported = (0, 0)  # requests that the clients know of: in the core, and in `compiling`
-    failures = 0  # of rounds in a row
+    failures = 0  # failed rounds in a row
     compiling: list[GenerateRequest] = []  # requests that wait for their grammar
     turns = CompilingTurns()
 

@@ -47,15 +47,15 @@ class Request:
     # grows with every round
     computed: int = 0  # positions with verified K/V
     slab: int = -1  # the cache slab, -1 while waiting
-    awaited_prefix: AwaitedPrefix | None = None  # that another request is reading
-    overtook: Request | None = None  # for which there was no memory, when this one was admitted
+    awaited_prefix: AwaitedPrefix | None = None  # a prefix that another request is reading
+    overtook: Request | None = None  # the request for which there was no memory when this one was admitted
     cached_tokens: int = 0
     preemptions: int = 0
-    prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)  # until the first event carries them
+    prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)  # kept until the first event carries them
 
     # drafting
     plan: Plan | None = None
-    source: str = "model"  # of the draft: "model", or `engine.draft.lookup.Match.source`
+    source: str = "model"  # where the draft came from: "model", or `engine.draft.lookup.Match.source`
     drafted_with: tuple[int, ...] | None = None  # variants of the last draft by the model
     accepted_predictions: int = 0
     rejected_predictions: int = 0

@@ -24,7 +24,8 @@ from engine.types import (
 if TYPE_CHECKING:
     from engine.sampling.sample import Edit
 
-_PRICED_SEARCH = 0.15  # of the verify pass: a round that searches longer leaves cold caches, and teaches no prices
+# Share of the verify pass: a round that searches longer leaves cold caches, and teaches no prices.
+_PRICED_SEARCH = 0.15
 
 
 class StepRunner(Protocol):
@@ -104,7 +105,7 @@ class RequestOutput:
 class CommittedRound:
     """The result of a round: figures at once, events on demand."""
 
-    requests: dict[str, Request] = field(default_factory=dict)  # that ran, by id
+    requests: dict[str, Request] = field(default_factory=dict)  # the requests that ran, by id
     outputs: list[RequestOutput | RequestFailure] = field(default_factory=list)
     rounds: list[RequestRound] = field(default_factory=list)
 
@@ -128,7 +129,7 @@ class FinishedRound:
     out: StepOutput
     commit: CommittedRound
     figures: RoundReport  # without events and corrections
-    committed: float  # by the engine's clock
+    committed: float  # the time of the commit, by the engine's clock
     costs: CostModel
 
     def learn(self) -> None:

@@ -105,7 +105,7 @@ class Scheduler:
         """
         self.deferred = 0
         candidates = list(self.waiting)
-        blocked: Request | None = None  # by a lack of memory
+        blocked: Request | None = None  # the first request for which there is no memory
         while candidates and not self.settled:
             shares = Shares(self.running)
             request = self._admitting = min(candidates, key=shares.turn)

@@ -9,7 +9,7 @@ from itertools import count
 from engine.core.request import Request
 from engine.types import GenerateRequest
 
-_GRAMMAR_SECONDS = 0.03  # of a round, in which grammars are followed
+_GRAMMAR_SECONDS = 0.03  # seconds of each round in which grammars are followed
 
 
 class Shares:
@@ -56,7 +56,7 @@ class CompilingTurns:
 
     def __init__(self) -> None:
         self._numbers = count(1)
-        self._served: dict[str, int] = {}  # by key, the higher the later
+        self._served: dict[str, int] = {}  # each API key's last turn: the higher, the later
 
     def without_ready(
         self, requests: Sequence[GenerateRequest], try_to_add: Callable[[GenerateRequest], bool]

@@ -43,9 +43,9 @@ class Outcome:
 class RoundOutcome:
     """One round, as the policy of some or all of its requests sees it."""
 
-    outcomes: Sequence[Outcome]  # of this policy's requests, in the order of the views
-    requests: int  # of all policies
-    seconds: float  # of the round's passes
+    outcomes: Sequence[Outcome]  # one for each of this policy's requests, in the order of the views
+    requests: int  # the number of requests of all policies
+    seconds: float  # the time of the round's passes
 
 
 class CandidatePass(Protocol):
@@ -79,7 +79,7 @@ class RequestView(Generic[State]):
     candidates: Callable[[Sequence[int]], CandidatePass]  # over verified rows at these positions
     state: State  # the policy's own
     tokens: Sequence[int] = ()  # prompt and answer so far; it grows
-    prompt_tokens: int = 0  # of these, the prompt's
+    prompt_tokens: int = 0  # how many of `tokens` are the prompt's
     context: int = 0  # verified positions
     other_requests: int = 0  # running or waiting, of all policies
     # Set by the policy: the outcome of a decision made in this round, and the rounds between two searches from here on.
@@ -107,7 +107,7 @@ class BatchView(Generic[State]):
         decoding = len(self.contexts)
         prefilling = max(min(views[0].other_requests + 1, max_num_seqs) - decoding, 0)
         self.contexts += [sum(self.contexts) // decoding] * prefilling
-        self.drafting_plans = [plan.variants for _, plan in others if plan.gamma]  # of the other policies
+        self.drafting_plans = [plan.variants for _, plan in others if plan.gamma]  # the other policies' plans
         self.size = len(self.contexts)
 
 

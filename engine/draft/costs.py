@@ -14,7 +14,7 @@ from profiles.schema import LatencyProfile
 _HORIZON = 10.0  # seconds of rounds over which observations fade
 _PRIOR_WEIGHT = 4.0  # observations that the prior of a correction counts for
 _DEVIATION = 0.1  # prior standard deviation of log(seen / predicted): the spread between profiles and real rounds
-_SPEED_WEIGHT = 0.15  # of a new observation of the machine's speed, and of the time outside passes
+_SPEED_WEIGHT = 0.15  # the weight of a new observation of the machine's speed, and of the time outside passes
 _MAX_LOG_CORRECTION = math.log(2.5)  # bound of a correction
 _MAX_LOG_DEVIATION = math.log(1.5)  # bound of one observation's deviation
 _MAX_KINDS = 256  # corrections that are kept
@@ -22,7 +22,7 @@ _CONTEXT_STEP = 16  # tokens, or a sixty-fourth of the context: contexts are rou
 _MAX_PRICES = 4096  # cached
 SETTLING = (4, 1)  # rounds after a change to plain decoding, and to drafting, that are slower than the following ones
 PLAIN, VERIFY, DRAFT = "plain", "verify", "draft"
-Kind = str | Variants  # of a pass: plain decoding, verification of drafts, drafts in general, drafts of one plan
+Kind = str | Variants  # a kind of pass: plain decoding, verifying, drafting in general, drafting with one plan
 # The kinds whose correction stands in for a missing one; of other kinds, DRAFT, VERIFY and PLAIN.
 _SIMILAR: dict[Kind, tuple[str, ...]] = {PLAIN: (VERIFY,), VERIFY: (PLAIN,)}
 
@@ -218,9 +218,9 @@ def _within(x: float, most: float) -> float:
 class _Seen(NamedTuple):
     """What passes of a round took."""
 
-    kinds: tuple[Kind, ...]  # to correct; the price is of the last
+    kinds: tuple[Kind, ...]  # kinds of pass to correct; the price is that of the last
     seconds: float
-    predicted: float  # by the profile
+    predicted: float  # seconds predicted by the profile
 
 
 class Correction:

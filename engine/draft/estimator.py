@@ -65,7 +65,7 @@ class Estimator:
         Plans that skip have a prior of their own: the copies, which agree far more often, say nothing about them.
         """
         known = self.counts if counts is None else counts
-        pools = {True: np.zeros_like(PRIOR), False: np.zeros_like(PRIOR)}  # by whether a plan skips
+        pools = {True: np.zeros_like(PRIOR), False: np.zeros_like(PRIOR)}  # counts by whether a plan skips
         for variants, each in (self.counts | known).items():
             pools[SKIP in variants] += each * (_POOL_SHARE / max(float(each.sum()), _POOL_SHARE))
         priors = {skips: PRIOR + POOLED_TOKENS * pool / max(float(pool.sum()), 1.0) for skips, pool in pools.items()}

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 # model's tokens (docs/results.md), and is surest where it does.
 _COPY_PRIOR = np.array([[1.0, 1.0]] + [[0.0, 0.0]] * (len(THRESHOLDS) - 2) + [[1.0, 13.0]])
 _MEMORY = 2000.0  # emitted tokens over which observations of a plan fade
-_DECISION_SHARE = 0.004  # of the time for decisions
+_DECISION_SHARE = 0.004  # the share of the time that decisions may take
 _MIN_ROUNDS, _MAX_ROUNDS = 8, 128  # between two decisions
-_TRIAL_ROUNDS = 3  # of a plan predicted to lose: all but the first teach its price (`costs.SETTLING`)
+_TRIAL_ROUNDS = 3  # rounds of a plan predicted to lose: all but the first teach its price (`costs.SETTLING`)
 
 
 class Decision(NamedTuple):
@@ -71,7 +71,7 @@ class KnapSpec(DraftPolicy["SearchState"]):
         self._searches = self._config.gamma > 0 and self._config.budget > 0
         self._round = 0
         self._decision: Decision | None = None
-        self._decision_seconds = 0.0  # of one decision, on average
+        self._decision_seconds = 0.0  # a moving average of what one decision takes
 
     def new_state(self) -> SearchState:
         return self.searcher.new_state()

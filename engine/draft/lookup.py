@@ -28,7 +28,7 @@ _MIN_MATCH = 2  # tokens
 _MAX_MATCH = 16  # tokens that are compared
 _PLACES = 16  # places compared: the newest, and those nearest the position in the expected answer
 _BINS = (3, 5, 9, 16)  # upper bounds of the match lengths that are counted together
-_EXPECTED_BIN = len(_BINS) + 1  # of matches in the expected answer, of any length
+_EXPECTED_BIN = len(_BINS) + 1  # the bin of matches in the expected answer, of any length
 # Prior counts, rejected and agreed, by bin, worth two tokens each: shares in the answers of Qwen2.5-Coder-0.5B (4 bits)
 # to bench/prompts.jsonl, 16 of 128 tokens: 72 of 146, 108 of 149, 124 of 154, 52 of 70 and 101 of 102. A client's
 # expected answer is trusted as much as the longest match.
@@ -40,7 +40,7 @@ _POOLED = 4.0  # tokens that the mean of all requests counts for (2 and 8 gave t
 class Match(NamedTuple):
     """An earlier occurrence of the text's end."""
 
-    tokens: tuple[int, ...]  # that followed it
+    tokens: tuple[int, ...]  # the tokens after the earlier occurrence
     length: int  # tokens that are equal
     source: str  # "lookup": the prompt or the answer; "prediction": the answer that the client expects
 
@@ -61,9 +61,9 @@ class Lookup:
         self._text = [*expected]
         self._front = len(expected)
         self._at = 0  # where the last match in the expected answer continues
-        self._places: dict[int, list[int]] = {}  # after a pair of tokens, ascending
+        self._places: dict[int, list[int]] = {}  # the places after each pair of tokens, ascending
         self._indexed = _MIN_MATCH
-        self.match: Match | None = None  # of the end of the first `_read` tokens
+        self.match: Match | None = None  # the match of the end of the first `_read` tokens
         self._read = 0
         self._index(self._front)
 

@@ -20,7 +20,7 @@ from engine.model.knapsack import Knapsack, menus
 from engine.step import References
 
 _TICKS = 8  # weight of the cheaper kind of sublayer: a ratio of 1.4 must not become 1
-_SLICE = 0.5  # of a plain pass: what a search takes in a round, for other requests wait meanwhile
+_SLICE = 0.5  # the share of a plain pass that a search takes in a round: other requests wait meanwhile
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class SearchState:
     """A request's rounds since its last search, and the rows that its next one starts from."""
 
     rounds: int = 0
-    seconds: float = 0.0  # of these rounds
+    seconds: float = 0.0  # the time of the rounds since the last search
     rows: deque[References] = field(default_factory=deque)
 
     def record(self, references: References, most: int) -> None:
@@ -59,7 +59,7 @@ class Searcher:
     time of N plain passes they take about √(2 · budget · price / N) of it, with the price in passes.
     """
 
-    new_state = SearchState  # of a new request
+    new_state = SearchState  # makes the state of a new request
 
     def __init__(self, config: KnapSpecConfig, costs: CostModel, clock: Clock, *, low_bit: bool) -> None:
         """`low_bit`: whether a copy of the weights in fewer bits is on the menu."""
@@ -68,8 +68,8 @@ class Searcher:
         self.spent = 0.0  # seconds
         self._rounds, self._earned = 0, 0.0  # rounds since the last search, and their seconds
         self.recorder: RequestView[SearchState] | None = None  # the request whose rows are recorded, or that searches
-        self._search: Iterator[PlanCounts | None] | None = None  # of the recorder
-        self._predicted = self._seconds = 0.0  # of this search
+        self._search: Iterator[PlanCounts | None] | None = None  # the recorder's search
+        self._predicted = self._seconds = 0.0  # predicted and measured seconds of the current search
 
     def earn(self, seconds: float) -> None:
         """Count a round that took so many seconds."""

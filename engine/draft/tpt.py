@@ -31,7 +31,8 @@ def count(confidences: Iterable[float], agreed: Iterable[bool]) -> np.ndarray:
 
 def expectations(counts: np.ndarray, gammas: int) -> tuple[np.ndarray, np.ndarray]:
     """D and A for every plan, threshold and γ: counts [plans, bins, 2] -> two of [plans, thresholds, gammas + 1]."""
-    above = counts[:, ::-1].cumsum(axis=1)[:, ::-1] / counts.sum(axis=(1, 2))[:, None, None]  # at or above each θ
+    # Shares of the counts at or above each θ.
+    above = counts[:, ::-1].cumsum(axis=1)[:, ::-1] / counts.sum(axis=(1, 2))[:, None, None]
     p_a = above[:, 0, 1, None, None]
     rates = np.stack([above.sum(axis=2), above[:, :, 1]])  # p_c and p_ca
     sums = np.zeros((*rates.shape, gammas + 1))
@@ -60,8 +61,8 @@ class Prices(NamedTuple):
     requests: int
     gamma: int  # most draft tokens
     draft: np.ndarray  # [plans]: a pass with each
-    rows: Sequence[float]  # ascending; verify passes of so many rows take, linear in between,
-    verify: np.ndarray  # as many seconds
+    rows: Sequence[float]  # row counts of verify passes, ascending
+    verify: np.ndarray  # seconds of a verify pass for each count in `rows`; linear in between
 
 
 class Objective(NamedTuple):

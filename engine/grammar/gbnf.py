@@ -16,7 +16,7 @@ _PART = re.compile(
     | (?P<other>.)""",
     re.VERBOSE | re.ASCII,
 )
-_SIGNS = {".": "/(?s:.)/", "{0}": "~0", "{0,0}": "~0"}  # that differ in Lark
+_SIGNS = {".": "/(?s:.)/", "{0}": "~0", "{0,0}": "~0"}  # signs that differ in Lark
 _BEGINNING = re.compile(r"(?:\s|(?:#|//)[^\n]*+)*+[\w-]+\s*::=", re.ASCII)
 
 

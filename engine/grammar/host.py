@@ -32,7 +32,7 @@ _MOST_SLOW = 1000  # grammars that are remembered to compile slowly
 _MOST = 32  # compiled grammars, a process each
 _ALLOWANCE = 0.5  # CPU seconds that all answers by a grammar may use up, beside
 _PER_STEP = 0.005  # CPU seconds a step; usual grammars need less than a tenth
-_SEND_SECONDS = 10.0  # in which a process must read its grammar
+_SEND_SECONDS = 10.0  # a process must read its grammar within these
 _RETRY = 1.0  # seconds after which a grammar is compiled again that could not be, for lack of processes
 
 
@@ -152,7 +152,7 @@ class GrammarHost:
         self._grammars: OrderedDict[str, Future[Grammar]] = OrderedDict()
         self._quick, self._patient = _Lane("quick", _QUEUED), _Lane("patient")
         self._slow: OrderedDict[bytes, None] = OrderedDict()  # digests of the grammars for the patient lane
-        self._lock = threading.Lock()  # of what follows
+        self._lock = threading.Lock()  # guards what follows
         self._sandbox: Sandbox | None = None
         self._unavailable: str | None = None  # why this model has no grammars
         self._closed = False
@@ -240,7 +240,7 @@ class GrammarHost:
                 if self._sandbox is None or self._sandbox.ended:
                     payload = self._vocabulary(), self._config.build_seconds
                     self._sandbox = Sandbox("engine.grammar.following", payload, self._config.memory)
-            except OSError as error:  # for lack of memory, perhaps
+            except OSError as error:  # perhaps there is not enough memory
                 raise _NoProcessError(error) from None
             except Exception as error:
                 self._unavailable = f"structured output is not available with this model ({error})"

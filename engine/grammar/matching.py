@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from engine.grammar.gbnf import to_lark
 from engine.grammar.protocol import Vocabulary
 
-_MARKS = re.compile(r"^([ \t]*)\?!(?=[a-z_])", re.MULTILINE)  # of a rule in Lark; llguidance knows `!?` only
+_MARKS = re.compile(r"^([ \t]*)\?!(?=[a-z_])", re.MULTILINE)  # a Lark rule's `?!`; llguidance knows `!?` only
 # Parts of errors that show the grammar instead of the schema: positions, excerpts, definitions, expressions, states.
 _POSITION = re.compile(r"^(?:at )?(\d+)\(\d+\): (?:failed to compile JSON schema: )?")
 _INTERNAL = re.compile(
@@ -84,7 +84,7 @@ class Matcher:
         self.failed = False  # whether the grammar cannot be followed any further
         self._emitted: list[int] = []
         self._ahead: list[int] = []  # drafted tokens that the matcher has consumed
-        self._masks: dict[int, bytes] = {}  # by the number of drafted tokens before
+        self._masks: dict[int, bytes] = {}  # masks by the number of drafted tokens before
 
     @property
     def stopped(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum, IntFlag
 from typing import NamedTuple
 
-MOST_BYTES = 1 << 20  # of a frame to the engine: a mask of eight million tokens
+MOST_BYTES = 1 << 20  # bytes of a frame to the engine, at most: a mask of eight million tokens
 WORD = "I"  # array type of an operation's frame: operation, number of the matcher, arguments
 
 
@@ -33,7 +33,7 @@ class Operation(IntEnum):
     KEEP = 2  # tokens that the child has matched ahead are emitted
     ADVANCE = 3  # consume emitted tokens
     TAKE = 4  # a token, after drafted ones
-    MASK = 5  # after drafted tokens
+    MASK = 5  # the tokens that may follow drafted ones
 
 
 class Answer(IntFlag):

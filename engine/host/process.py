@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("knapserve.engine")
 
-_STOP_SECONDS = 10.0  # for a child that was told to end
-_EXIT_SECONDS = 1.0  # for a child that has closed its socket
+_STOP_SECONDS = 10.0  # a child that was told to end is killed after these
+_EXIT_SECONDS = 1.0  # a child that has closed its socket is killed after these
 
 
 class EngineLaunch:

@@ -29,7 +29,7 @@ class RestartingEngine:
         self._engine, self._launch, self._clock = engine, launch, clock
         self._listeners: list[Callable[[RoundReport], None]] = []
         self._watcher: asyncio.Task[None] | None = None
-        self._launched: EngineLaunch | None = None  # that loads its model
+        self._launched: EngineLaunch | None = None  # a process that is loading its model
         self._given_up = self._draining = False
         self._restarts = 0
 
@@ -70,7 +70,7 @@ class RestartingEngine:
         if self._watcher is not None:
             self._watcher.cancel()
             if self._launched is not None:
-                self._launched.child.kill()  # which ends the thread that waits for it
+                self._launched.child.kill()  # this ends the thread that waits for it
             await asyncio.gather(self._watcher, return_exceptions=True)
         await self._engine.drain(timeout)
 
@@ -89,7 +89,7 @@ class RestartingEngine:
             log.warning("restarting the engine")
             try:
                 await self._replace()
-            except Exception as error:  # of any kind: another attempt follows
+            except Exception as error:  # whatever it is, another attempt follows
                 log.error("the engine could not be restarted: %s", error)
             started = self._clock.now()
 

@@ -33,7 +33,7 @@ FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-ffp-contract=fast", "-shared"
 TIMEOUT = 120.0  # seconds that one run of the compiler may take
 DIGEST = hashlib.sha256().digest_size  # bytes at the end of a cached library
 
-Address = int | None  # of a tensor or an array
+Address = int | None  # where a tensor or an array begins
 Integers = Array[c_int64]
 
 

@@ -59,8 +59,8 @@ class _Table:
     owner: str | None = None
     salt: str = ""
     pages: list[int] = field(default_factory=list)
-    sealed: list[_Node] = field(default_factory=list)  # of the first len(sealed) pages
-    placed: int = 0  # leading pages that `take_changes` has reported
+    sealed: list[_Node] = field(default_factory=list)  # the nodes of the first len(sealed) pages
+    placed: int = 0  # leading pages that `take_placements` has reported
 
 
 class PageManager:
@@ -174,7 +174,7 @@ class PageManager:
 
     def check_integrity(self) -> None:
         """Assert that counts, tables and the prefix tree agree. Visits every page: for tests, and for debugging."""
-        held: Counter[int] = Counter()  # by page
+        held: Counter[int] = Counter()  # the number of tables that hold each page
         private: list[int] = []
         for table in self._tables:
             assert len(table.sealed) <= len(table.pages) <= self.blocks_per_table

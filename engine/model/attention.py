@@ -36,7 +36,7 @@ class Segment(NamedTuple):
     slab: int
     start: int
     rows: int
-    parents: tuple[int, ...] = ()  # of each row, the row of its parent, which comes earlier; -1: the root. (): a chain
+    parents: tuple[int, ...] = ()  # the row of each row's parent, which comes earlier; -1: the root. (): a chain
 
     @property
     def slots(self) -> range:
@@ -83,7 +83,7 @@ class AttentionOf(Protocol[Batch]):
         """Return the batch of `states` candidate states for verified positions of a request (`CandidateBatch`)."""
 
 
-Attention = AttentionOf[Any]  # for code that passes the batches on to its `Decoder`
+Attention = AttentionOf[Any]  # the type for code that passes the batches on to its `Decoder`
 
 
 class Rope:
@@ -246,7 +246,7 @@ class SdpaAttention:
         for row, path in enumerate(segment.paths):
             seen[row, list(path)] = True
         first = torch.arange(min(sinks, begin))
-        position = torch.cat([first, torch.arange(begin, start), own])  # of each key
+        position = torch.cat([first, torch.arange(begin, start), own])  # the position of each key
         before = torch.ones(segment.rows, len(position) - segment.rows, dtype=torch.bool)
         visible = torch.cat([before, seen], dim=1)
         if window:
@@ -268,7 +268,7 @@ class SdpaBatch:
         self._rope = backend.rope.factors(to_device(positions, cache.device))
         self._rows = len(positions)
         self._space: Workspace | None = None
-        self._calls: dict[tuple[int, int], list[_Call]] = {}  # by visible window
+        self._calls: dict[tuple[int, int], list[_Call]] = {}  # calls by visible window
         slots = [slot for s in segments for slot in cache.slots(s.slab, s.start, s.rows)]
         self._slots = to_device(slots, cache.device)
         self._subsets: dict[tuple[int, ...], SdpaBatch] = {}
@@ -347,7 +347,7 @@ class CandidateBatch:
         self._kv = cache.read([slab], 0, self._length)
         self._positions = to_device(rows, cache.device)
         self._rope = backend.rope.factors(self._positions)
-        self._masks: dict[tuple[int, int], Tensor] = {}  # by visible window
+        self._masks: dict[tuple[int, int], Tensor] = {}  # masks by visible window
 
     def _mask(self, window: int, sinks: int) -> Tensor:
         """Return the additive mask [rows·group, length]."""

@@ -58,7 +58,7 @@ class DecoderOf(ABC, Generic[Batch]):
     def __init__(self, spec: ModelSpec, dtype: torch.dtype, weights: ModelWeights, sampler: Sampler) -> None:
         self.spec, self.dtype, self.sampler = spec, dtype, sampler
         self._embedding, self._norm = weights.embedding, weights.norm
-        self._layers = {TARGET: weights.layers}  # by variant
+        self._layers = {TARGET: weights.layers}  # the layers of each variant
         self._heads = {TARGET: weights.head}
         self._shape = (spec.hidden,)
 
@@ -194,7 +194,7 @@ class DecoderOf(ABC, Generic[Batch]):
         else:
             logits = x.new_empty(0, self.spec.vocab)
         after = [position + 1 for segment in segments for position in segment.positions]
-        positions = [after[row] for row in draws.rows]  # of the drawn tokens
+        positions = [after[row] for row in draws.rows]  # the positions of the drawn tokens
 
         def redraw(i: int, edit: Edit) -> int:
             at = slice(i, i + 1)
@@ -210,7 +210,7 @@ class DecoderOf(ABC, Generic[Batch]):
         return self._heads[variant](torch.rms_norm(x, self._shape, self._norm, self.spec.norm_eps))
 
 
-Decoder = DecoderOf[Any]  # for code that passes the batches of its `Attention` on
+Decoder = DecoderOf[Any]  # the type for code that passes the batches of its `Attention` on
 
 
 @dataclass(slots=True)
@@ -220,7 +220,7 @@ class _Draft:
     request: DraftRequest
     tokens: list[int] = field(default_factory=list)
     confidences: list[float] = field(default_factory=list)
-    siblings: list[list[int]] = field(default_factory=list)  # of each token
+    siblings: list[list[int]] = field(default_factory=list)  # each token's siblings
 
     @property
     def alive(self) -> bool:
@@ -267,7 +267,7 @@ class _DraftPass(Generic[Batch]):
         plans = [draft.request.variants for draft in drafts]
         x = decoder.run_plans(x, batch, plans)
         self._logits = decoder.heads(x, plans)
-        self._positions = [end + 1 for end in ends]  # of the drawn tokens
+        self._positions = [end + 1 for end in ends]  # the positions of the drawn tokens
         self._noise = [draft_noise(plan) for plan in plans]
         self._drawn = decoder.sampler.sample(
             *(self._logits, [draft.request.sampling for draft in drafts], self._positions),

@@ -43,7 +43,7 @@ class Row(NamedTuple):
 class Candidate:
     """A sub-network from the last row of the table."""
 
-    variants: tuple[int, ...]  # of the sublayers
+    variants: tuple[int, ...]  # the variant of each sublayer
     saved: int  # weight, in ticks
     cosine: float  # mean over rows, at the last sublayer
     state: Tensor  # [rows, hidden], its residual stream there
@@ -93,7 +93,8 @@ class Knapsack:
     ) -> None:
         assert len(menus) == references.shape[0] - 1
         assert all(next(iter(menu.items())) == (TARGET, 0) for menu in menus)
-        self.directions = directions(references)  # of the full model's states: [sublayers + 1, rows, hidden]
+        # The full model's states at unit length: [sublayers + 1, rows, hidden].
+        self.directions = directions(references)
         self.menus = tuple(menus)
         self.capacity = capacity
         self.tau = tau

@@ -179,7 +179,7 @@ class CheckpointLoader(WeightLoader):
     ) -> None:
         super().__init__(spec, weights, dtype, device, backend.linear)
         self._checkpoint, self._packing = weights, backend.packing
-        self._expanded: list[tuple[str, int, int]] = []  # by matrix: name, bytes packed and unpacked
+        self._expanded: list[tuple[str, int, int]] = []  # each matrix: its name, its bytes packed and unpacked
 
     def linear(self, names: tuple[str, ...], biases: tuple[str, ...] = (), *, gated: bool = False) -> Linear:
         packing, parts = self._packing, self._packed_parts(names)

@@ -146,7 +146,8 @@ def _integers(stored: StoredWeight, scheme: QuantScheme, shape: tuple[int, int])
         words, zeros, scale = stored["qweight"], stored["qzeros"], stored.scales("scales").T
         if scheme.layout == "gptq":
             codes = _unpacked(words.T, bits)[:, :inputs]
-            if scheme.less_one:  # to whole words, as GPTQModel subtracts it: the zero 0 borrows from its neighbour
+            # One is added to whole words, as GPTQModel subtracts it from them: the zero 0 borrows from its neighbour.
+            if scheme.less_one:
                 zeros = zeros + (0x11111111 if bits == 4 else 0x01010101)
             zero = _unpacked(zeros, bits)[:, :out].T
         else:

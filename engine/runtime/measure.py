@@ -31,7 +31,7 @@ _SHORT_CONTEXT = 64  # tokens of context at which the costs of sublayers are sep
 _BUDGET, _COPY_BUDGET = 4.0, 2.0  # seconds of the measurement at a start, of everything or for a copy's costs
 # Bytes of K/V of the longest context that a start measures, by device: it writes them once, and each pass reads them.
 _LONGEST = {"cpu": 512 << 20, "cuda": 16 << 30}
-_MIN_REPETITIONS, _MAX_REPETITIONS = 3, 40  # of each pass, at a start
+_MIN_REPETITIONS, _MAX_REPETITIONS = 3, 40  # measurements of each pass, at a start
 _PATIENCE = 20.0  # seconds after which one repetition is enough: the machine is slow or busy
 _MAX_DRAFT_ROWS = 16  # wider passes of the copy in fewer bits are not measured
 _DRAFTS = 12  # timed
@@ -88,7 +88,7 @@ class Grid:
 
 
 QUICK = Grid((1, 2, 4, 8), (_SHORT_CONTEXT, 1536), (16, 32), brief=True)
-COPY = Grid((1, 4, 16), (_SHORT_CONTEXT, 1536), brief=True)  # for a copy's costs
+COPY = Grid((1, 4, 16), (_SHORT_CONTEXT, 1536), brief=True)  # the grid for a copy's costs
 THOROUGH = Grid(
     (1, 2, 3, 4, 6, 8, 12, 16), (_SHORT_CONTEXT, 512, 2048, 8192, 16384, 32768, 65536, 131072), (32, 64, 128, 256, 512)
 )

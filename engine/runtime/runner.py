@@ -45,7 +45,7 @@ class Runner:
         current, self._started = self._started, None
         plain = self.overlaps and bool(plan.work) and all(work.plain for work in plan.work)
         if current is not None and not (plain and current.computes(plan.work)):
-            current.wait()  # before this round's time is taken
+            current.wait()  # this round's time begins after that pass
             current, started = None, self._clock.now()
         if plain:
             current = current or PlainPass(self.decoder, self.attention, plan.work)
@@ -79,7 +79,7 @@ class SearchPass:
         edits: Iterable[Edit | None],
     ) -> None:
         self._decoder, self._positions, self._sampling = decoder, positions, sampling
-        self._batch_of = cache(partial(attention.candidates, slab, positions))  # by the number of candidates
+        self._batch_of = cache(partial(attention.candidates, slab, positions))  # a batch per number of candidates
         self._edits = iter(edits)
         self._drawn_rows = 0
 

@@ -30,8 +30,8 @@ class Draft:
 
     tokens: Sequence[int] = ()
     confidences: Sequence[float] = ()
-    siblings: Sequence[Sequence[int]] = ()  # of each token; empty: none at all
-    parents: Sequence[int] = ()  # of each token, if the tree is given: `Plan.parents`
+    siblings: Sequence[Sequence[int]] = ()  # each token's siblings; empty: none at all
+    parents: Sequence[int] = ()  # each token's parent, if the tree is given: `Plan.parents`
 
     @classmethod
     def given(cls, work: Work) -> Draft:

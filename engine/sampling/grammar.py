@@ -13,7 +13,7 @@ from engine.grammar.host import Grammar
 from engine.grammar.protocol import Answer, Operation
 from engine.kernels.library import KernelLibrary
 
-_FADING = 0.8  # of the estimate, a round: a dear step is rare where most drawn tokens are allowed at once
+_FADING = 0.8  # the estimate's factor each round: a dear step is rare where most drawn tokens are allowed at once
 _UNKNOWN = 0.02  # seconds that the first step of an answer is expected to take
 
 
@@ -26,7 +26,7 @@ class GrammarMatcher:
         self._number = grammar.begin()
         self._size = size
         self._failed = self._stopped = False
-        self._seconds = 0.0  # of a step, estimated; 0: unknown
+        self._seconds = 0.0  # the estimated time of a step; 0: unknown
         self._spent, self._steps = 0.0, 0  # since the last estimate
         self._ahead: list[tuple[int, bool]] = []  # tokens matched ahead, each with whether no token may follow
 

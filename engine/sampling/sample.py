@@ -35,7 +35,7 @@ from engine.types import SamplingParams
 DRAFT_NOISE = 0.5
 _SKIPPED_AT_LEAST_NOISE = 0.4
 
-_NOISY = 64  # of the tokens from which `Sampler.best` picks a few; the others share little of the probability
+_NOISY = 64  # tokens from which `Sampler.best` picks a few; the others share little of the probability
 _MASK = (1 << 64) - 1
 
 

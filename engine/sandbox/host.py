@@ -18,7 +18,7 @@ from engine.sandbox.frames import Reader, receive, send
 
 WALL = 10.0  # a process that waits for a core may take this multiple of its CPU seconds
 _POLL = 0.05  # seconds between looks at the time that a process has used
-_START_SECONDS = 10.0  # in which a forked process must answer
+_START_SECONDS = 10.0  # a forked process must answer within these
 
 
 class Sandbox:

@@ -15,7 +15,7 @@ class StopStrings:
         self._stops = stops
         self._include = include
         self._held = ""
-        self._shown = b""  # which characters of `_held` are shown, one byte each
+        self._shown = b""  # whether each character of `_held` is shown, one byte each
         self._returned = ""  # end of the text returned with `may_stop` false, where a stop string may begin
         self.found: str | None = None  # the stop string that has ended the text
 

@@ -44,8 +44,8 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _BYTES = _byte_alphabet()
-_MOST_GROWTH = 1024  # of a text, by all replacements one after the other; usual ones keep the length
-_MOST_PARTS = 64  # of a list, such as the tokens before a text
+_MOST_GROWTH = 1024  # factor by which successive replacements may lengthen a text; usual ones keep the length
+_MOST_PARTS = 64  # parts that a list may have, such as the tokens before a text
 _BYTE_TOKEN = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
@@ -269,9 +269,9 @@ def _check_growth(path: Path, backend: BackendTokenizer) -> None:
     for name in ("normalizer", "decoder", "post_processor"):
         part = getattr(backend, name)
         values, growth = [None if part is None else json.loads(part.__getstate__())], 1
-        for value in values:  # which grows
+        for value in values:  # `values` grows meanwhile
             if isinstance(value, dict):
-                growth *= len(str(value.get("content") or " "))  # of a replacement
+                growth *= len(str(value.get("content") or " "))  # the length of a replacement
                 values += value.values()
             elif isinstance(value, list):
                 growth *= max(len(value) // _MOST_PARTS, 1)

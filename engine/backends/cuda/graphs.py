@@ -48,7 +48,7 @@ class FusedLinear(Linear, Protocol):
 
 class _Key(NamedTuple):
     layout: Layout
-    variants: Variants  # of each sublayer that runs for any row, and of the head
+    variants: Variants  # the variant of each sublayer that runs for any row, and of the head
     masked: bool  # whether some sublayers run for some rows only
     recorded: bool  # whether all residual streams are kept
 

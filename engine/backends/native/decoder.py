@@ -43,7 +43,7 @@ class NativeDecoder(DecoderOf[NativeBatch]):
         sizes = (spec.layers, spec.hidden, spec.heads, spec.kv_heads, spec.head_dim, spec.intermediate, RECENT, SINKS)
         self._model = native.Model(*sizes, spec.norm_eps, self._layer_structs)
         self._edits = LogitEdits(spec.vocab)
-        self._draft_buffers: dict[tuple[int, int], DraftBuffers] = {}  # by requests and tokens of the longest draft
+        self._draft_buffers: dict[tuple[int, int], DraftBuffers] = {}  # keys: requests, longest draft in tokens
         self._embed_and_head_made: tuple[int, list[Linear], native.EmbedAndHead] | None = None
 
     def _layer(self, index: int, weights: LayerWeights) -> native.Layer:

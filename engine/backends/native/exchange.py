@@ -17,7 +17,7 @@ from engine.sampling.sample import draft_noise, sampling_array
 
 # (draw, drafted tokens so far, function that returns the logits [vocab], to edit in place) -> whether they may differ
 EditDraw = Callable[[int, int, Callable[[], Tensor]], bool]
-_plan_bytes = lru_cache(256)(bytes)  # of `Variants`
+_plan_bytes = lru_cache(256)(bytes)  # `Variants` as bytes
 
 
 class LogitEdits:

@@ -29,7 +29,7 @@ class SkipState:
 
     variants: Variants | None = None  # in use
     left: int = 0  # tokens until the layers are chosen again
-    references: References | None = None  # of the last verified row, if the layers are to be chosen
+    references: References | None = None  # the last verified row, if the layers are to be chosen
 
 
 class InContextSkip(DraftPolicy[SkipState]):

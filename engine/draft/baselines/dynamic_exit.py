@@ -35,7 +35,7 @@ class ExitStatistics:
     def __init__(self, exits: int) -> None:
         self.counted = 0.0  # positions: S(u)
         self._matched = np.zeros(exits)  # S(c^ℓ)
-        self._confidence = np.zeros((2, exits))  # of mismatched and of matched tokens: S(fcs^ℓ) and S(tcs^ℓ)
+        self._confidence = np.zeros((2, exits))  # sums over mismatches and over matches: S(fcs^ℓ), S(tcs^ℓ)
 
     def add(self, matched: NDArray[np.bool_], confidences: NDArray[np.float64], decay: float) -> None:
         """Add a round: whether each shadow token matched, and its confidence, both [exits, positions]."""
@@ -82,7 +82,7 @@ class ExitState:
     """What the policy keeps of one request."""
 
     statistics: ExitStatistics
-    references: References | None = None  # of the last round, not measured yet
+    references: References | None = None  # the rows of the last round, not measured yet
     reads_again: bool = False  # rows that were measured before the request was preempted
 
 

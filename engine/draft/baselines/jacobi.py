@@ -22,7 +22,7 @@ from engine.step import Plan
 class Block:
     """What the policy keeps of one request."""
 
-    guesses: tuple[int, ...] = ()  # of the tokens of the block that are not final
+    guesses: tuple[int, ...] = ()  # a guess for each token of the block that is not final
 
 
 class Jacobi(DraftPolicy[Block]):

@@ -35,8 +35,8 @@ class SearchState:
     """What the policy keeps of one request."""
 
     left: int = _FIRST + 1  # steps until the next search; reading the prompt is the first
-    rows: list[References] = field(default_factory=list)  # of the last steps
-    choice: Choice | None = None  # until the first search, the whole model drafts
+    rows: list[References] = field(default_factory=list)  # recorded rows of the last steps
+    choice: Choice | None = None  # None until the first search: the whole model drafts
 
 
 class Choice(NamedTuple):

@@ -19,8 +19,8 @@ class LayerSets:
     sets: Mapping[str, Variants]  # plans by domain; self-sd has one, of the domain ""
     anchors: Mapping[str, np.ndarray] = field(default_factory=dict)  # knn-ssd: domain → [anchors, hidden]
     least_similarity: float = -1.0  # knn-ssd: cosine to the nearest anchor below which no domain matches
-    prompts: int = 0  # that the sets were tuned on
-    settings: Mapping[str, float] = field(default_factory=dict)  # of the tuning
+    prompts: int = 0  # the number of prompts that the sets were tuned on
+    settings: Mapping[str, float] = field(default_factory=dict)  # the settings of the tuning
 
 
 class Anchors:

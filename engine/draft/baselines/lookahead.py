@@ -27,7 +27,7 @@ class Tree:
     """Tokens of a plan by their parents. A path that occurs twice has one row."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[int, int], int] = {}  # by parent and token
+        self._rows: dict[tuple[int, int], int] = {}  # rows by parent and token
 
     def add(self, parent: int, token: int) -> int:
         """Return the row of a token after `parent`."""
@@ -68,9 +68,9 @@ class Window:
     """What the policy keeps of one request."""
 
     pool: Pool
-    levels: list[Sequence[int]] = field(default_factory=list)  # up to N−1; level 0 lacks (0, 0), the known token
+    levels: list[Sequence[int]] = field(default_factory=list)  # N−1 at most; level 0 lacks (0, 0), the known token
     first: int = 0  # (0, 0) in the last plan
-    last_rows: Sequence[int] = ()  # of the last level in the last plan
+    last_rows: Sequence[int] = ()  # the rows of the last level in the last plan
 
 
 class Lookahead(DraftPolicy[Window]):

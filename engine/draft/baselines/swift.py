@@ -36,7 +36,7 @@ _RATIO_STEP = 0.1
 # Scores that a suggestion takes into account. It takes 0.3 s with 128 scores in 44 to 56 dimensions, 0.5 s with 256,
 # 1.7 s with 512 and 8 s with 1000 (Zen 3, one thread), and all requests wait for it.
 _SCORES = 128
-_SEED = 1  # of the random sets (the authors' code has this seed for its Bayesian optimisation)
+_SEED = 1  # the seed of the random sets (the authors' code has this one for its Bayesian optimisation)
 
 
 class Candidate(NamedTuple):
@@ -111,7 +111,7 @@ class LayerSearch:
 class RequestState:
     """What the policy keeps of one request."""
 
-    matchness: dict[Variants, float] = field(default_factory=dict)  # of sets, on the request's own window
+    matchness: dict[Variants, float] = field(default_factory=dict)  # matchness by set, on the request's own window
 
 
 class Swift(DraftPolicy[RequestState]):
@@ -122,7 +122,8 @@ class Swift(DraftPolicy[RequestState]):
     def __init__(self, context: PolicyContext) -> None:
         self._config = context.config.swift
         self.search = LayerSearch(self._config, context.spec.layers)
-        self._rounds = self._drafted = self._accepted = 0  # with drafts, and tokens, since acceptance was last judged
+        # Rounds with drafts, and their drafted and accepted tokens, since acceptance was last judged.
+        self._rounds = self._drafted = self._accepted = 0
 
     def new_state(self) -> RequestState:
         return RequestState()

@@ -14,9 +14,9 @@ from engine.model.decoder import Decoder
 from engine.model.knapsack import skipping, solve
 from engine.types import SamplingParams
 
-_SECONDS = 20.0  # after these, no further shape is warmed up
+_SECONDS = 20.0  # no further shape is warmed up after these
 _SEQUENCES, _ROWS = 64, 16  # largest pass: sequences, and rows of each
-_REPETITIONS = 3  # of each shape: CUDA graphs are recorded at the third pass
+_REPETITIONS = 3  # passes of each shape: CUDA graphs are recorded at the third
 _SEARCH_ROWS, _SEARCH_BEAM = 4, 6
 _GREEDY = SamplingParams(temperature=0.0)
 
