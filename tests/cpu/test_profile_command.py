@@ -22,7 +22,7 @@ from profiles.schema import LatencyProfile, ProfileKey
 from tests.support.cores import made_up_profile
 
 HERE = hardware(torch.device("cpu"))
-MODELS = [None, "synthetic:llama-3.1-8b", "synthetic:qwen2.5-0.5b", "synthetic:qwen3-8b"]
+MODELS = [None, "synthetic:qwen2.5-0.5b", "synthetic:llama-3.1-8b", "synthetic:qwen3-8b"]  # by size
 
 
 def run(config: EngineConfig, *flags: str) -> None:

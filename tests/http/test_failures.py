@@ -72,7 +72,7 @@ def test_only_internal_errors_of_the_engine_are_a_500(caplog: pytest.LogCaptureF
             pending += kind.__subclasses__()
             error = kind.__new__(kind)
             Exception.__init__(error, "x")
-            error.__dict__ |= {"param": None, "retry_after": 1}
+            error.__dict__ |= {"param": None, "retry_after": 1, "requested": 9, "limit": 8}
             if as_api_error(error).status == 500:
                 unmapped.add(kind.__name__)
     # The others end the process before it serves, or are the engine's own fault.
