@@ -6,6 +6,7 @@ A thread or a process of `engine.host` runs it.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from engine.core.turns import CompilingTurns
@@ -47,54 +48,71 @@ def run_rounds(core: EngineCore, port: LoopPort) -> None:
     A round that fails ends its requests. Raises what it raises if several fail in a row, and a round without requests
     fails after each of them.
     """
-    reported = (0, 0)  # requests that the clients know of: in the core, and in `compiling`
-    failures = 0  # failed rounds in a row
-    compiling: list[GenerateRequest] = []  # requests that wait for their grammar
-    turns = CompilingTurns()
+    _Loop(core, port).run()
 
-    def deliver(report: RoundReport) -> None:
-        nonlocal reported
-        reported = (report.running + report.waiting, len(compiling))
-        report.deferred += len(compiling)
-        port.deliver(report)
 
-    def attempt(work: Callable[[Deliver], None]) -> None:
-        """Run or report a round. If that fails, its requests end; if it fails again and again, the engine does."""
-        nonlocal failures
+class _Loop:
+    """The loop of one core, and what it remembers between rounds."""
+
+    def __init__(self, core: EngineCore, port: LoopPort) -> None:
+        self._core, self._port = core, port
+        self._compiling: list[GenerateRequest] = []  # requests that wait for their grammar
+        self._turns = CompilingTurns()
+        self._reported = (0, 0)  # requests that the clients know of: in the core, and in `_compiling`
+        self._failures = 0  # failed rounds in a row
+
+    def run(self) -> None:
+        """Take messages and run rounds until `Shutdown` arrives."""
+        core, port = self._core, self._port
+        while True:
+            for message in port.take():
+                self._attempt(core.flush)  # finished work does not wait for the message
+                if isinstance(message, Shutdown):
+                    return
+                self._read(message)
+            added = partial(_added, core, deliver=self._deliver)
+            self._compiling = self._turns.without_ready(self._compiling, added)
+            if not core.scheduler.idle:
+                if self._attempt(core.run_round):
+                    self._failures = 0
+                continue
+            self._attempt(core.flush)
+            port.beat()
+            waiting = len(self._compiling)
+            if self._reported != (0, waiting):  # a cancellation emptied the engine, or grammars are being compiled
+                self._deliver(core.idle_report())
+            port.wait(_COMPILING_POLL if waiting else _HEARTBEAT)
+
+    def _read(self, message: EngineMessage) -> None:
+        if isinstance(message, GenerateRequest):
+            self._compiling.append(message)
+        elif isinstance(message, CancelRequest):
+            self._compiling = [waiting for waiting in self._compiling if waiting.id != message.request_id]
+            self._core.cancel(message.request_id)
+        else:
+            self._core.reset_calibration()
+
+    def _deliver(self, report: RoundReport) -> None:
+        self._reported = (report.running + report.waiting, len(self._compiling))
+        report.deferred += len(self._compiling)
+        self._port.deliver(report)
+
+    def _attempt(self, work: Callable[[Deliver], None]) -> bool:
+        """Run or report a round; return whether it succeeded.
+
+        If it fails, its requests end; if rounds fail again and again, the engine does.
+        """
         try:
-            work(deliver)
+            work(self._deliver)
+            return True
         except Exception:
-            report = core.fail_running()
-            failures = 0 if core.works() else failures + 1
-            if failures == _MOST_FAILURES:
+            report = self._core.fail_running()
+            self._failures = 0 if self._core.works() else self._failures + 1
+            if self._failures == _MOST_FAILURES:
                 raise
             log.exception("a round has failed; its requests end")
-            deliver(report)
-
-    while True:
-        for message in port.take():
-            attempt(core.flush)  # finished work does not wait for the message
-            if isinstance(message, Shutdown):
-                return
-            if isinstance(message, GenerateRequest):
-                compiling.append(message)
-            elif isinstance(message, CancelRequest):
-                compiling = [waiting for waiting in compiling if waiting.id != message.request_id]
-                core.cancel(message.request_id)
-            else:
-                core.reset_calibration()
-        compiling = turns.without_ready(compiling, lambda message: _added(core, message, deliver))
-        if not core.scheduler.idle:
-            before = failures
-            attempt(core.run_round)
-            if failures == before:
-                failures = 0
-            continue
-        attempt(core.flush)
-        port.beat()
-        if reported != (0, len(compiling)):  # a cancellation emptied the engine, or grammars are being compiled
-            deliver(core.idle_report())
-        port.wait(_COMPILING_POLL if compiling else _HEARTBEAT)
+            self._deliver(report)
+            return False
 
 
 def _added(core: EngineCore, request: GenerateRequest, deliver: Deliver) -> bool:
