@@ -157,7 +157,7 @@ protected:
     // Copies a tile as a row that branches off sees it: with keys and values of the row, and of the ancestors that the
     // cache does not have at their positions. Sums then run in the same order as for a row of a chain.
     Tile tile_of_branch(int row, int kv, const Tile &blocks, int tile) const {
-        const size_t size = 2 * BLOCK * m->head_dim;  // of a block
+        const size_t size = 2 * BLOCK * m->head_dim;  // elements of a block
         thread_local std::vector<bf16> room;
         room.resize(std::max(room.size(), TILE / BLOCK * size + 64));
         bf16 *copy = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64 / sizeof(bf16);

@@ -33,7 +33,7 @@ def reserved_zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.dev
     pages of a private mapping, which take no memory until they are written. Raises ConfigError if there is no address
     space left.
     """
-    if device.type != "cpu" or not hasattr(mmap, "MADV_DONTNEED"):
+    if device.type != "cpu" or not hasattr(mmap, "MAP_ANONYMOUS"):
         return torch.zeros(shape, dtype=dtype, device=device)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
     try:
@@ -44,7 +44,7 @@ def reserved_zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.dev
             "lower --kv-cache-memory"
         ) from None
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        with suppress(OSError):  # a huge page for every small write would use memory that nobody counts
+        with suppress(OSError):  # a huge page for every small write would fill memory before the cache is full
             pages.madvise(mmap.MADV_NOHUGEPAGE)
     return torch.frombuffer(pages, dtype=dtype).view(shape)
 

@@ -187,7 +187,7 @@ class SdpaAttention:
         return calls
 
     def _joins(self, group: list[Segment], segment: Segment) -> bool:
-        """Whether a segment joins a group's call: padding must cost less than calls of their own."""
+        """Whether a segment joins a group's call: copying its K/V must cost less than a call of its own."""
         if segment.rows > _PROMPT_ROWS or group[-1].rows > _PROMPT_ROWS:
             return False
         if segment.parents or group[-1].parents:
