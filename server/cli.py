@@ -16,7 +16,7 @@ from engine.clock import SystemClock
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError, EngineUnavailableError, KnapServeError
 from server.config import ServerConfig
-from server.http.lifecycle import version
+from server.edge.lifecycle import version
 from server.settings import Settings, add_arguments
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _serve(args: argparse.Namespace) -> int:
     from engine.checkpoints import hub, shapes
     from engine.checkpoints.default import find_default_model
     from engine.logs import configure_logging
-    from server.http.listen import listening, tls_context
+    from server.edge.listen import listening, tls_context
 
     # What can be known of the model without torch fails here.
     model = engine_config.model
@@ -139,10 +139,10 @@ def _serve(args: argparse.Namespace) -> int:
             print(f"knapserve: error: cannot listen on {where}: {error.strerror or error}", file=sys.stderr)
             return 1
         with _start_engine(config, engine_config) as ready:
-            from server.http.loading import answer_while_loading
+            from server.loading import answer_while_loading
 
             with answer_while_loading(listener, tls, config.header_timeout):
-                from server.http.serve import run
+                from server.serve import run
 
                 engine = ready()
         return run(engine, config, listener, tls)

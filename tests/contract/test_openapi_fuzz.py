@@ -18,9 +18,9 @@ from schemathesis.generation import GenerationMode
 from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi import checks
 
+from server.apis import bodies as schemas
+from server.apis import replies as reply_schemas
 from server.config import ServerConfig
-from server.openai.replies import schemas as reply_schemas
-from server.openai.requests import schemas
 from tests.support.examples import examples
 from tests.support.fake import INFO, FakeEngine
 from tests.support.harness import Live

@@ -20,8 +20,8 @@ import yaml
 
 from engine.config.engine import EngineConfig
 from server.config import ServerConfig
-from server.http.lifecycle import GRACE
-from server.http.serve import FLUSH
+from server.edge.lifecycle import GRACE
+from server.serve import FLUSH
 from server.settings import settings_of
 from tests.support import REPOSITORY as ROOT
 from tests.support.files import documents, program, run

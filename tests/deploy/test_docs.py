@@ -113,7 +113,7 @@ def test_every_endpoint_is_documented() -> None:
     from fastapi.routing import APIRoute
 
     from server.config import ServerConfig
-    from server.openai.routes import build_router
+    from server.routes import build_router
 
     routes = [route for route in build_router(ServerConfig()).routes if isinstance(route, APIRoute)]
     shown = {(method, route.path.replace(":path", "")) for route in routes for method in route.methods}
@@ -122,7 +122,7 @@ def test_every_endpoint_is_documented() -> None:
 
 
 def test_every_parameter_is_documented() -> None:
-    from server.openai.requests import schemas
+    from server.apis import bodies as schemas
 
     kinds = (
         schemas.ChatCompletionRequest,

@@ -28,8 +28,8 @@ def test_the_units_flags_are_known_to_the_command_line(capsys: pytest.CaptureFix
 
 def test_the_unit_waits_until_the_server_has_drained() -> None:
     from server.config import ServerConfig
-    from server.http.lifecycle import GRACE
-    from server.http.serve import FLUSH
+    from server.edge.lifecycle import GRACE
+    from server.serve import FLUSH
 
     (seconds,) = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT, re.MULTILINE)
     assert int(seconds) >= ServerConfig().shutdown_timeout + GRACE + FLUSH

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies
 
 from server.config import ServerConfig
-from server.http.bodies import ValueCounter
-from server.openai.services import Services
+from server.edge.bodies import ValueCounter
+from server.services import Services
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks, sse
 

@@ -22,7 +22,7 @@ from engine.errors import (
     UnknownPolicyError,
 )
 from server.config import ServerConfig
-from server.http.errors import as_api_error
+from server.edge.errors import as_api_error
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 

@@ -16,8 +16,8 @@ import pytest
 
 from engine.errors import ConfigError
 from server.config import ServerConfig
-from server.http.listen import listening, tls_context
-from server.http.loading import answer_while_loading
+from server.edge.listen import listening, tls_context
+from server.loading import answer_while_loading
 from tests.support.fake import FakeEngine
 from tests.support.files import program
 from tests.support.harness import CHAT, CHAT_PATH, Live, ask, client_options, url_of

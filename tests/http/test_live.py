@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from server.http import bodies, connections
+from server.edge import bodies, connections
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, Live, sse, status_of_reply
 from tests.support.waiting import until

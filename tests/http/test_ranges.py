@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
+from server.apis.bodies import ChatCompletionRequest, CompletionRequest
 from server.config import ServerConfig
-from server.openai.requests.schemas import ChatCompletionRequest, CompletionRequest
 from tests.support.fake import INFO, FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from engine.types import TokenLogprobs
+from server.answer.logprobs import TextOffsets, TokenTexts, completion_logprobs, prompt_logprobs
+from server.apis.replies import ChatCompletion, Completion
+from server.app import create_app
 from server.config import ServerConfig
-from server.http.app import create_app
-from server.openai.replies.logprobs import TextOffsets, TokenTexts, completion_logprobs, prompt_logprobs
-from server.openai.replies.schemas import ChatCompletion, Completion
-from server.openai.requests.translate import choice_seed
+from server.prepare import choice_seed
 from tests.support.fake import INFO, SPECULATION, ByteTokenizer, FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, sse
 

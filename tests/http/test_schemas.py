@@ -14,7 +14,7 @@ import pytest
 from llguidance import LLParserLimits, LLTokenizer
 
 from engine.grammar.matching import build
-from server.http.errors import APIError
+from server.edge.errors import APIError
 from server.openai.requests.schema import rewritten
 from tests.support.fake import INFO, FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask

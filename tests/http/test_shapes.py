@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from engine.types import FinishReason, RequestRound, TokenEvent
+from server.answer.pieces import Chunker, ReplyFormat, Usage
+from server.apis.replies import Completion
 from server.config import ServerConfig
-from server.openai.replies.build import Chunker, ReplyFormat, Usage
 from server.openai.replies.calls import make_parser
-from server.openai.replies.endpoints import CHAT as CHAT_ENDPOINT
-from server.openai.replies.schemas import Completion
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask
 from tests.support.speaking import CALL, TOOL, SpeakingEngine, deltas, pieces, whole
@@ -448,7 +447,6 @@ def test_a_stop_string_that_ends_within_a_marker_shows_no_part_of_the_marker() -
 def test_an_answer_that_a_limit_ends_after_a_call_has_a_complete_call(max_calls: int | None) -> None:
     """The same holds where a second call is left out. Text after the call, as its closing tag, may be missing."""
     format = ReplyFormat(
-        CHAT_ENDPOINT,
         [1],
         parser=lambda: make_parser("hermes", reasoning=False, thinking=False),
         max_calls=max_calls,

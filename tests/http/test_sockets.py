@@ -22,12 +22,12 @@ import uvicorn
 from starlette.requests import Request
 from uvicorn.server import ServerState
 
-from server.http import bodies
-from server.http.bodies import BodyReader
-from server.http.connections import Connections
-from server.http.errors import APIError
-from server.http.loading import answer_while_loading
-from server.http.protocol import MAX_HEAD, Protocol
+from server.edge import bodies
+from server.edge.bodies import BodyReader
+from server.edge.connections import Connections
+from server.edge.errors import APIError
+from server.edge.protocol import MAX_HEAD, Protocol
+from server.loading import answer_while_loading
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, Live, status_of_reply
 from tests.support.waiting import until
@@ -171,7 +171,7 @@ def test_bytes_behind_a_malformed_request_do_not_reset_its_reply(live: Start) ->
 
 @pytest.mark.slow
 def test_a_refused_body_is_read_to_a_limit(live: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.http.protocol.LINGER_BYTES", 1_000_000)
+    monkeypatch.setattr("server.edge.protocol.LINGER_BYTES", 1_000_000)
     server = live(FakeEngine(), max_body_size=1000)
     with connect(server.port) as connection:
         connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % 10**12)
@@ -180,7 +180,7 @@ def test_a_refused_body_is_read_to_a_limit(live: Start, monkeypatch: pytest.Monk
 
 
 def test_a_refused_body_that_does_not_arrive_ends_with_its_time(live: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.http.protocol.LINGER_SECONDS", 0.05)
+    monkeypatch.setattr("server.edge.protocol.LINGER_SECONDS", 0.05)
     server = live(FakeEngine(), max_body_size=1000)
     with connect(server.port) as connection:
         connection.sendall(HEAD + b"Content-Length: 5000\r\n\r\n")

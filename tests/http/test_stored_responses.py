@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.errors import RequestFailedError
-from server.openai.responses.store import ResponseStore, StoredResponse
+from server.apis.responses.store import ResponseStore, StoredResponse
 from tests.support.harness import Live, ask
 from tests.support.responding import PATH, WEATHER, events_of
 from tests.support.speaking import CALL, RecordingEngine, TalkingEngine, pieces

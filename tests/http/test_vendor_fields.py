@@ -17,10 +17,11 @@ from pydantic import BaseModel
 from typing_extensions import is_typeddict
 
 from engine.types import GenerateRequest
-from server.anthropic.translate import MessagesTranslator
-from server.openai.requests.parameters import IGNORED, Defaults, ParameterCheck
-from server.openai.requests.schemas import ChatCompletionRequest, CompletionRequest
-from server.openai.responses.translate import ResponsesTranslator
+from server.apis import messages, responses
+from server.apis.bodies import ChatCompletionRequest, CompletionRequest
+from server.apis.fields import CHAT_FIELDS, COMPLETION_FIELDS, IGNORED, Defaults, FieldCheck
+from server.apis.messages.api import MessagesApi
+from server.apis.responses.api import ResponsesApi
 from tests.support import vendor_fields
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask
 from tests.support.speaking import TalkingEngine
@@ -31,7 +32,7 @@ class Api(NamedTuple):
     body: dict[str, Any]  # of a valid request
     sdk: tuple[type, ...]  # the SDK's types of bodies
     others: Iterable[str]  # fields of vLLM and llama.cpp
-    check: ParameterCheck
+    check: FieldCheck
     models: tuple[type[BaseModel], ...] = ()
     ignored: Mapping[str, str] = {}
 
@@ -44,7 +45,7 @@ APIS = {
         CHAT,
         (chat_create_params.CompletionCreateParamsStreaming, chat_create_params.CompletionCreateParamsNonStreaming),
         {*vendor_fields.VLLM_CHAT, *LLAMA, *vendor_fields.LLAMA_CHAT},
-        ParameterCheck.of(ChatCompletionRequest),
+        CHAT_FIELDS,
         (ChatCompletionRequest,),
     ),
     "completions": Api(
@@ -52,7 +53,7 @@ APIS = {
         TEXT,
         (completion_create_params.CompletionCreateParamsStreaming,),
         {*vendor_fields.VLLM_COMPLETIONS, *LLAMA, *vendor_fields.LLAMA_COMPLETIONS},
-        ParameterCheck.of(CompletionRequest),
+        COMPLETION_FIELDS,
         (CompletionRequest,),
     ),
     "responses": Api(
@@ -60,16 +61,16 @@ APIS = {
         {"input": "Hi"},
         (response_create_params.ResponseCreateParamsStreaming,),
         {*vendor_fields.VLLM_RESPONSES, *LLAMA},
-        ResponsesTranslator.parameter_check(),
-        ignored=ResponsesTranslator.ignored,
+        ResponsesApi.fields,
+        ignored=responses.api.IGNORED,
     ),
     "messages": Api(
         "/v1/messages",
         HI,
         (message_create_params.MessageCreateParamsStreaming, beta_create_params.MessageCreateParamsStreaming),
         LLAMA,
-        MessagesTranslator.parameter_check(),
-        ignored=MessagesTranslator.ignored,
+        MessagesApi.fields,
+        ignored=messages.api.IGNORED,
     ),
 }
 NAMES = [*APIS]

@@ -21,12 +21,12 @@ import httpx
 import uvicorn.server
 from fastapi import FastAPI
 
+from server.app import create_app
 from server.config import ServerConfig
-from server.http.app import create_app
-from server.http.listen import listening, tls_context
-from server.http.serve import GracefulServer, build_server
+from server.edge.listen import listening, tls_context
 from server.metrics.registry import Metrics
-from server.openai.services import Services
+from server.serve import GracefulServer, build_server
+from server.services import Services
 from tests.support.fake import FakeEngine
 from tests.support.waiting import until
 
@@ -47,7 +47,7 @@ def ask(
     """Send one request to a fresh app over `engine`. Routes and metrics, which are slow to build, are shared."""
     config = config or ServerConfig()
     app = _routed(config)
-    with patch("server.openai.services.Metrics", _shared_metrics) if path != "/metrics" else nullcontext():
+    with patch("server.services.Metrics", _shared_metrics) if path != "/metrics" else nullcontext():
         app.state.services = Services(engine, config)
     return _answers(app, engine, [(method, path, options)])[0]
 

@@ -418,7 +418,7 @@ def start(model: str, dtype: str, kernels: str) -> None:
     from engine.host.process import open_tokenizer
     from engine.runtime.build import LoadedModel
     from engine.types import GenerateRequest, SamplingParams
-    from server.openai.replies.logprobs import TokenTexts
+    from server.answer.logprobs import TokenTexts
     from tests.support.cores import made_up_profile
 
     tokenizer = open_tokenizer(model)  # as the server's process does; the engine's opens it again
@@ -530,7 +530,7 @@ def run_cases(seed: int, indices: range) -> Iterator[Outcome]:
     for module in (
         "engine.runtime.build",
         "engine.host.process",
-        "server.openai.replies.logprobs",
+        "server.answer.logprobs",
         "tests.support.cores",
     ):
         import_module(module)  # once, before the forks

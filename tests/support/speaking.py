@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.types import TokenLogprobs
-from server.openai.replies.schemas import ChatCompletion, Completion
+from server.apis.replies import ChatCompletion, Completion
 from tests.support.fake import INFO, FakeEngine
 from tests.support.harness import CHAT_PATH, ask, sse
 

@@ -1,24 +1,17 @@
-"""What an answer must match: a JSON schema, a regular expression, one of some texts, or a grammar.
-
-OpenAI's `response_format` asks for it, vLLM's `structured_outputs` and its older `guided_*`, and llama.cpp's `grammar`
-and `json_schema`.
-"""
+"""What an answer must match: a JSON schema, a regular expression, one of some texts, or a grammar."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from engine.api import PromptTokenizer
-from server.http.errors import invalid
-from server.openai.requests.bodies import read_field
+from server.conversation import Form
+from server.edge.errors import invalid
+from server.edge.reading import read_field
 from server.openai.requests.schema import rewritten
-from server.openai.requests.schemas import GenerationRequest
 from server.openai.requests.structured import MAX_SCHEMA_CHARACTERS, check_size, regular_expression
 from server.openai.requests.tags import structural_tag
-
-_SATISFIED = ("disable_any_whitespace", "disable_fallback")  # options of vLLM that hold here in any case
-_KINDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,59 +25,14 @@ class Answer:
     markers: tuple[str, ...] = ()  # added tokens that the answer has in its text
 
 
-def answer_of(request: GenerationRequest, tokenizer: PromptTokenizer) -> Answer | None:
-    """Return what the answer must match, or None for text. Raises APIError, also for several forms."""
-    asked = [*_asked(request)]
-    if any(kind == "json" for _, kind, _ in asked):  # a schema says more than that the answer is an object
-        asked = [form for form in asked if form[1] != "json_object"]
-    if len(asked) > 1:
-        names = ", ".join(f"'{param}'" for param, _, _ in asked)
-        raise invalid(f"An answer can have one form only, but {names} ask for one each.", asked[1][0])
-    if not asked:
+def answer_of(form: Form | None, tokenizer: PromptTokenizer) -> Answer | None:
+    """Return what the answer must match, or None for text. Raises APIError."""
+    if form is None:
         return None
-    param, kind, value = asked[0]
-    if kind == "structural_tag":
-        expression, markers = structural_tag(value, param, tokenizer)
-        return Answer(param, expression, markers=markers)
-    return _answer(param, kind, value, strict=_is_strict(request))
-
-
-def _is_strict(request: GenerationRequest) -> bool:
-    format = request.response_format
-    return format is not None and format.json_schema is not None and format.json_schema.strict is True
-
-
-def _asked(request: GenerationRequest) -> Iterator[tuple[str, str, Any]]:
-    """Yield the names of fields that ask for a form, with its kind and value."""
-    format = request.response_format
-    if format is not None and format.type == "json_object":
-        yield "response_format", "json_object", True
-    if format is not None and format.type == "json_schema":
-        if format.json_schema is None:
-            raise invalid("Missing required parameter: 'response_format.json_schema'.", "response_format.json_schema")
-        yield "response_format", "json", format.json_schema.schema_
-    if format is not None and format.type == "structural_tag":
-        yield "response_format", "structural_tag", format.model_dump(exclude_unset=True)
-    for name, value in (request.structured_outputs or {}).items():
-        if value is None or value is False or name in _SATISFIED:
-            continue
-        if name not in _KINDS:
-            raise invalid(
-                f"'structured_outputs' may have {', '.join(_KINDS)}, but not {name!r:.80}.", "structured_outputs"
-            )
-        yield f"structured_outputs.{name}", name, value
-    older = {
-        "guided_json": ("json", request.guided_json),
-        "guided_regex": ("regex", request.guided_regex),
-        "guided_choice": ("choice", request.guided_choice),
-        "guided_grammar": ("grammar", request.guided_grammar),
-        "structural_tag": ("structural_tag", request.structural_tag),
-        "json_schema": ("json", request.json_schema),
-        "grammar": ("grammar", request.grammar or None),
-    }
-    for name, (kind, value) in older.items():
-        if value is not None:
-            yield name, kind, value
+    if form.kind == "structural_tag":
+        expression, markers = structural_tag(form.value, form.path, tokenizer)
+        return Answer(form.path, expression, markers=markers)
+    return _answer(form.path, form.kind, form.value, strict=form.strict)
 
 
 def _answer(param: str, kind: str, value: Any, *, strict: bool) -> Answer:

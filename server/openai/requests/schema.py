@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
-from server.http.errors import APIError, invalid
+from server.edge.errors import APIError, invalid
 from server.openai.requests import patterns
 from server.openai.requests.keywords import (
     A_COUNT,

@@ -5,12 +5,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from server.http.errors import invalid
+from server.conversation import Tool
+from server.edge.errors import invalid
 from server.openai.replies.parsers import THINK_CLOSE
 from server.openai.requests.keywords import COMBINING
 from server.openai.requests.references import REFERENCES, Resolver, resolver
 from server.openai.requests.schema import check_object, rewritten
-from server.openai.requests.schemas import Tool
 
 MAX_SCHEMA_CHARACTERS = 65_536
 MAX_TOOLS_CHARACTERS = 262_144  # of the schemas of all tools together
@@ -66,19 +66,17 @@ def tool_call_grammar(
     marker: MarkerNotation,
     *,
     parallel: bool,
-    positions: Sequence[int] | None = None,
 ) -> str:
     """Return Lark rules for a call of these tools, or several if `parallel`.
 
-    `tool_format` is one of `server.openai.replies.calls`. `positions` are those of the tools in the request, for
-    errors. The caller has called `check_tools`. Raises APIError.
+    `tool_format` is one of `server.openai.replies.calls`. The caller has called `check_tools`. Raises APIError.
     """
     key = "parameters" if tool_format == "llama3_json" else "arguments"
     rules = [f"call: {' | '.join(f'call_{index}' for index in range(len(tools)))}"]
     first: dict[str, int] = {}  # tools with other parameters than those before them
     for index, tool in enumerate(tools):
-        parameters = json.dumps(_arguments(tool, positions[index] if positions else index))
-        prefix = json.dumps(f'{{"name": {json.dumps(tool.function.name)}, "{key}": ')
+        parameters = json.dumps(_arguments(tool))
+        prefix = json.dumps(f'{{"name": {json.dumps(tool.name)}, "{key}": ')
         # A separate rule, because references within the parameters are relative to them.
         if first.setdefault(parameters, index) == index:
             rules.append(f"arguments_{index}: %json {parameters}")
@@ -95,14 +93,13 @@ def tool_call_grammar(
     return f"calls: call{more}\n{call}"
 
 
-def _arguments(tool: Tool, index: int) -> dict[str, Any]:
+def _arguments(tool: Tool) -> dict[str, Any]:
     """Return the schema of a tool's arguments for a grammar. Raises APIError."""
-    param = f"tools[{index}].function.parameters"
-    parameters = tool.function.parameters
+    parameters = tool.parameters
     further = {name for name, value in (parameters or {}).items() if value not in ([], False, 0)}
     if parameters is None or (parameters.get("properties") == {} and not further & _FURTHER_PROPERTIES):
         parameters = _NO_PARAMETERS
-    return rewritten(parameters, param, strict=tool.function.strict is True, arguments=True)
+    return rewritten(parameters, tool.parameters_path, strict=tool.strict is True, arguments=True)
 
 
 def regular_expression(pattern: str, param: str) -> str:
@@ -131,15 +128,13 @@ def check_size(schema: Mapping[str, Any] | None, param: str) -> int:
 
 def check_tools(tools: Sequence[Tool]) -> None:
     """Raise APIError if a tool's parameters describe no object, are too large or too deep, or strict in vain."""
-    sizes = [
-        check_size(tool.function.parameters, f"tools[{index}].function.parameters") for index, tool in enumerate(tools)
-    ]
+    sizes = [check_size(tool.parameters, tool.parameters_path) for tool in tools]
     if sum(sizes) > MAX_TOOLS_CHARACTERS:
         raise invalid(f"The parameters of all tools must have at most {MAX_TOOLS_CHARACTERS} characters.", "tools")
-    for index, tool in enumerate(tools):
-        if tool.function.strict:
-            _arguments(tool, index)
-        check_object(tool.function.parameters or {}, f"tools[{index}].function.parameters")
+    for tool in tools:
+        if tool.strict:
+            _arguments(tool)
+        check_object(tool.parameters or {}, tool.parameters_path)
 
 
 def _depth(value: object) -> int:

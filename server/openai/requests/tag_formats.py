@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, ConfigDict, Field
 
-from server.openai.requests.schemas import RequestModel
+from server.edge.reading import RequestModel
 
 Marker = Annotated[str, Field(min_length=1)]
 Markers = Annotated[list[Marker], Field(min_length=1)]

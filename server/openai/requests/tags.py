@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import Any
 
 from engine.api import PromptTokenizer
-from server.http.errors import invalid
-from server.openai.requests.bodies import read_field, validate
+from server.edge.errors import invalid
+from server.edge.reading import read_field, validate
 from server.openai.requests.schema import rewritten
 from server.openai.requests.structured import check_size, regular_expression
 from server.openai.requests.tag_formats import (

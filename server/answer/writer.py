@@ -1,0 +1,172 @@
+"""Write replies: as the events of a stream, or at once. Each API has its own writer of the same chunks."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from server.answer.pieces import Chunk, Piece
+from server.edge.errors import APIError
+
+Body = dict[str, Any]
+
+
+class Encoded(str):
+    """A value's JSON text in ASCII, for values that are written several times."""
+
+
+Event = tuple[str, Body | Encoded]
+
+# ASCII only: some clients treat U+2028 as the end of a line. One encoder, because json.dumps builds one per call.
+encode_event = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+def encoded(body: Body) -> Encoded:
+    """Encode an object whose values may be encoded already."""
+    fields = [
+        f"{encode_event(name)}:{value if isinstance(value, Encoded) else encode_event(value)}"
+        for name, value in body.items()
+    ]
+    return Encoded(f"{{{','.join(fields)}}}")
+
+
+class ReplyWriter(ABC):
+    """Write one reply in the format of an API. Use either `frames` and `error`, or `add` and `encode`."""
+
+    keep_alive = b": keep-alive\n\n"  # what a stream sends while it waits
+    done = b"data: [DONE]\n\n"  # after the last frame
+
+    @abstractmethod
+    def frames(self, chunks: Iterable[Chunk]) -> bytes:
+        """Return the events of the next chunks."""
+
+    @abstractmethod
+    def error(self, error: APIError) -> bytes:
+        """Return the event that ends a stream which has failed."""
+
+    @abstractmethod
+    def add(self, chunks: Iterable[Chunk]) -> None:
+        """Add the next chunks of a complete reply. The last of all has the usage."""
+
+    @abstractmethod
+    def encode(self) -> bytes:
+        """Return the complete reply as JSON."""
+
+
+@dataclass(slots=True)
+class Block:
+    """A run of text, a thought or a call within an answer."""
+
+    kind: Literal["text", "thought", "call"]
+    call: int | None = None  # its number among the calls
+    name: str = ""  # of the called function
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The text so far, or the arguments of the call."""
+        return "".join(self.pieces)
+
+
+class BlockWriter(ReplyWriter):
+    """Write one answer as named events that begin, continue and end its blocks, in their order.
+
+    Subclasses say what the events are. The complete reply is what they describe.
+    """
+
+    done = b""
+
+    def __init__(self) -> None:
+        self.block: Block | None = None  # the last one, until it is complete
+        self.end: Piece | None = None  # the last piece of the answer
+        self.usage: Body | None = None  # so far, as chat completions have it
+
+    @abstractmethod
+    def begin_answer(self) -> Iterable[Event]: ...
+
+    @abstractmethod
+    def begin(self, block: Block) -> Iterable[Event]: ...
+
+    @abstractmethod
+    def extend(self, block: Block, text: str, piece: Piece) -> Iterable[Event]:
+        """Return the events for more text of the open block. `piece` has its log-probabilities."""
+
+    @abstractmethod
+    def close(self, block: Block, *, complete: bool) -> Iterable[Event]:
+        """Return the events that end a block. It is not `complete` if the answer fails within it."""
+
+    @abstractmethod
+    def end_answer(self, chunk: Chunk) -> Iterable[Event]:
+        """Return the events after the last block, with the usage and metrics of the last chunk."""
+
+    @abstractmethod
+    def reply(self) -> Body:
+        """Return the complete reply, after the last chunk. Its values may be encoded."""
+
+    def events(self, chunk: Chunk) -> Iterator[Event]:
+        """Yield the names and objects of a chunk's events."""
+        piece = chunk.piece
+        self.usage = chunk.usage or self.usage
+        if piece is None:
+            yield from self.close_block(complete=True)
+            yield from self.end_answer(chunk)
+        elif piece.opening:
+            yield from self.begin_answer()
+        elif piece.finish_reason is not None:
+            self.end = piece
+        else:
+            yield from self._continue(piece)
+
+    def _continue(self, piece: Piece) -> Iterator[Event]:
+        delta, block = piece.delta, self.block
+        kind: Literal["text", "thought", "call"] = "text" if delta.call is None else "call"
+        if delta.reasoning:
+            kind = "thought"
+        text = delta.reasoning or delta.arguments or delta.content
+        if not (text or kind == "call"):
+            yield from self.skip(piece)
+            return
+        if block is None or (block.kind, block.call) != (kind, delta.call):
+            block = Block(kind, delta.call, delta.name or "")
+            yield from self.open_block(block)
+        block.pieces.append(text)
+        if text:
+            yield from self.extend(block, text, piece)
+        else:
+            yield from self.skip(piece)
+
+    def skip(self, piece: Piece) -> Iterable[Event]:
+        """Return the events for a piece without text, such as that of a marker."""
+        return ()
+
+    def open_block(self, block: Block) -> Iterator[Event]:
+        """Begin a block, after the end of the open one."""
+        yield from self.close_block(complete=True)
+        self.block = block
+        yield from self.begin(block)
+
+    def close_block(self, *, complete: bool) -> Iterator[Event]:
+        """End the open block, if there is one."""
+        if self.block is not None:
+            yield from self.close(self.block, complete=complete)
+            self.block = None
+
+    def frames(self, chunks: Iterable[Chunk]) -> bytes:
+        return self.written(event for chunk in chunks for event in self.events(chunk))
+
+    def written(self, events: Iterable[Event]) -> bytes:
+        """Return events as a stream has them."""
+        frames = []
+        for name, event in events:
+            data = event if isinstance(event, Encoded) else encode_event(event)
+            frames.append(f"event: {name}\ndata: {data}\n\n")
+        return "".join(frames).encode("ascii")
+
+    def add(self, chunks: Iterable[Chunk]) -> None:
+        for chunk in chunks:
+            for _ in self.events(chunk):
+                pass
+
+    def encode(self) -> bytes:
+        return encoded(self.reply()).encode("ascii")

@@ -1,0 +1,68 @@
+"""What all APIs have in common: bodies in, requests with the writers of their replies out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, TypeVar
+
+from server.answer.writer import ReplyWriter
+from server.apis.fields import FieldCheck
+from server.edge.errors import invalid
+from server.edge.reading import validate, whole
+from server.options import MAX_BIASES, Options
+from server.prepare import ParsedRequest, Preparer
+from server.prompt import ChatPrompts, Encoder
+
+RequestT = TypeVar("RequestT", bound=Options)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What the APIs know of the served model."""
+
+    preparer: Preparer
+    encoder: Encoder
+    chats: ChatPrompts
+    fingerprint: str  # of what determines the text beside the request
+
+
+class Api(ABC):
+    """One API. `parse` is thread-safe, and long bodies run it in a thread."""
+
+    prompt_path: ClassVar[str]  # field of the body with the prompt
+    fields: FieldCheck
+    renders: ClassVar[bool] = True  # the prompt is a chat
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def size(self, raw: bytes) -> int:
+        """Return the bytes of a body with all that it may refer to."""
+        return len(raw)
+
+    @abstractmethod
+    def parse(self, raw: bytes, key: str) -> tuple[ParsedRequest, ReplyWriter]:
+        """Validate, render and tokenise a request. Raises APIError or RequestError naming the invalid field.
+
+        `key` stands for the client's API key.
+        """
+
+    def read(self, kind: type[RequestT], body: dict[str, Any]) -> RequestT:
+        """Return a validated body without null fields. Raises APIError.
+
+        3.0 counts as 3 where a field is an integer, as with other servers.
+        """
+        self.fields(body)
+        if isinstance(biases := body.get("logit_bias"), dict) and len(biases) > MAX_BIASES:
+            raise invalid(f"'logit_bias' must have at most {MAX_BIASES} entries.", "logit_bias")
+        for name in _integers(kind):
+            if name in body:
+                body[name] = whole(body[name])
+        return validate(kind, body)
+
+
+@cache
+def _integers(kind: type[Options]) -> Sequence[str]:
+    """Return the names of the fields of a body that are integers."""
+    return [name for name, field in kind.model_fields.items() if field.annotation in (int, int | None)]

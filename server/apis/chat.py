@@ -1,0 +1,169 @@
+"""OpenAI's chat completions: messages become turns of a conversation."""
+
+import uuid
+from collections.abc import Sequence
+
+from server.answer.writer import ReplyWriter
+from server.apis import bodies
+from server.apis.api import Api
+from server.apis.chunks import ChatChoices, ChunkWriter, envelope
+from server.apis.fields import CHAT_FIELDS
+from server.apis.parts import CUSTOM_INPUT, arguments_of, template_variables
+from server.conversation import Call, Choice, Conversation, Role, Tool, Turn
+from server.edge.errors import invalid
+from server.edge.reading import read_object
+from server.prepare import Ask, ParsedRequest
+
+
+class ChatApi(Api):
+    prompt_path = "messages"
+    fields = CHAT_FIELDS
+
+    def parse(self, raw: bytes, key: str) -> tuple[ParsedRequest, ReplyWriter]:
+        request = self.read(bodies.ChatCompletionRequest, read_object(raw))
+        self.model.preparer.check(request, request.n)
+        request.check_stream()
+        if request.top_logprobs and not request.logprobs:
+            raise invalid("'top_logprobs' requires 'logprobs': true.", "top_logprobs")
+        limit = request.max_tokens if request.max_completion_tokens is None else request.max_completion_tokens
+        prompt = self.model.chats.prompt(_conversation(request), limit)
+        ask = Ask(
+            request,
+            limit,
+            stop=request.stop_strings,
+            n=request.n,
+            logprobs=(request.top_logprobs or 0) if request.logprobs else None,
+            usage=request.usage,
+            rounds=request.return_rounds,
+        )
+        parsed = self.model.preparer.prepare(f"chatcmpl-{uuid.uuid4().hex}", prompt, ask, self.prompt_path)
+        short = self.model.chats.tool_format == "mistral"
+        return parsed, ChunkWriter(envelope(parsed, self.model.fingerprint), ChatChoices(short_ids=short), parsed.usage)
+
+
+def _conversation(request: bodies.ChatCompletionRequest) -> Conversation:
+    budget = request.thinking_token_budget
+    return Conversation(
+        turns(request.messages),
+        "messages",
+        tools(request.tools),
+        _choice(request.tool_choice),
+        parallel=request.parallel_tool_calls,
+        form=request.form(),
+        prediction=_predicted(request.prediction),
+        variables=template_variables(request.reasoning_effort, request.verbosity, request.chat_template_kwargs),
+        opens_turn=request.add_generation_prompt,
+        continues=continues(request),
+        thought_limit=None if budget is None or budget < 0 else budget,
+        thought_limit_path="thinking_token_budget",
+    )
+
+
+def continues(request: bodies.ChatCompletionRequest | bodies.TokenizeRequest) -> bool:
+    """Whether the last message is to be continued. Raises APIError if the prompt must begin another one as well."""
+    begins = request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set
+    if request.continue_final_message and begins:
+        raise invalid(
+            "'add_generation_prompt' and 'continue_final_message' cannot both be true.", "continue_final_message"
+        )
+    return request.continue_final_message
+
+
+def tools(offered: Sequence[bodies.Tool]) -> list[Tool]:
+    """Return the tools of a body, in their order."""
+    found = []
+    for index, tool in enumerate(offered):
+        function, path = tool.function, f"tools[{index}].function"
+        found.append(
+            Tool(
+                function.name,
+                path,
+                f"{path}.parameters",
+                function.description,
+                function.parameters,
+                function.strict,
+                function.model_extra or {},
+            )
+        )
+    return found
+
+
+def _choice(choice: bodies.ToolChoice | str | None) -> Choice:
+    if choice == "required":
+        return Choice("required")
+    if choice == "none":
+        return Choice("none")
+    if not isinstance(choice, bodies.ToolChoice):
+        return Choice()
+    if choice.type == "function":
+        if choice.function is None:
+            raise invalid("Missing required parameter: 'tool_choice.function'.", "tool_choice.function")
+        return Choice("required", frozenset([choice.function.name]), single=True)
+    if choice.allowed_tools is None:
+        raise invalid("Missing required parameter: 'tool_choice.allowed_tools'.", "tool_choice.allowed_tools")
+    names = frozenset(tool.function.name for tool in choice.allowed_tools.tools)
+    return Choice(choice.allowed_tools.mode, names, path="tool_choice.allowed_tools.tools")
+
+
+def _predicted(prediction: bodies.PredictionContent | None) -> str:
+    if prediction is None:
+        return ""
+    content = prediction.content
+    return content if isinstance(content, str) else "".join(part.text for part in content)
+
+
+def turns(messages: Sequence[bodies.Message]) -> list[Turn]:
+    """Return the turns of a chat, with tools instead of older functions. Raises APIError."""
+    found = []
+    function = "call_0"  # id of the last call of a function
+    for index, message in enumerate(messages):
+        path = f"messages[{index}]"
+        fields = {name: value for name, value in (message.model_extra or {}).items() if value is not None}
+        calls = _calls(fields.pop("tool_calls", []), f"{path}.tool_calls")
+        legacy = fields.pop("function_call", None)
+        if legacy is not None and not calls:
+            function = f"call_{index}"
+            calls = [_call({"id": function, "function": legacy}, f"{path}.function_call")]
+        text, thought = _text(message), ""
+        role: Role = "tool" if message.role == "function" else message.role
+        if role == "assistant":
+            refusal = fields.pop("refusal", None)
+            text = "\n".join(part for part in (text, refusal) if isinstance(part, str) and part)
+            # Templates know the older name.
+            thought = fields.pop("reasoning_content", None) or fields.pop("reasoning", None) or ""
+            fields.pop("reasoning", None)
+        elif text is None and role != "tool":
+            raise invalid("'content' is required in a message without tool calls.", f"{path}.content")
+        result = fields.pop("tool_call_id", None)
+        if message.role == "function":
+            result = function
+        found.append(Turn(role, text or "", path, thought, calls, None if result is None else str(result), fields))
+    return found
+
+
+def _text(message: bodies.Message) -> str | None:
+    """Return the text of a message, whose parts are lines."""
+    if isinstance(message.content, list):
+        return "\n".join(
+            part.refusal if isinstance(part, bodies.RefusalPart) else part.text for part in message.content
+        )
+    return message.content
+
+
+def _calls(calls: object, path: str) -> list[Call]:
+    if not isinstance(calls, list):
+        raise invalid("'tool_calls' must be a list.", path)
+    return [_call(call, f"{path}[{index}]") for index, call in enumerate(calls)]
+
+
+def _call(call: object, path: str) -> Call:
+    """Return a call of an earlier answer. Its arguments become an object, as chat templates expect, unless broken."""
+    function = None
+    if isinstance(call, dict):
+        function = call.get("function")
+        if "function" not in call and isinstance(custom := call.get("custom"), dict):
+            function = {"name": custom.get("name"), "arguments": {CUSTOM_INPUT: custom.get("input", "")}}
+    if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        raise invalid("A tool call must have a 'function' with a 'name' and 'arguments'.", path)
+    id = call.get("id")
+    return Call(function["name"], arguments_of(function.get("arguments")), None if id is None else str(id))

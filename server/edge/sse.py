@@ -1,0 +1,114 @@
+"""Server-sent events: the response that carries them, and its keep-alive comments."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from server.edge.asgi import cancelled_on_disconnect
+from server.edge.errors import APIError
+
+
+class EventStream(Response):
+    """Send frames as they arrive, then `done`. An exception after the first frame becomes one more frame.
+
+    The response starts with the first frame. An exception before that reaches the application's handlers, so the client
+    gets its status code. `source` produces the frames: it is entered first and left last, even if the client
+    disconnects early. `frames` yields (bytes, whether they are the last). The last ones are sent together with
+    `done`, because every write wakes the client. `comment` is sent after some `keep_alive` seconds without a frame.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        source: AbstractAsyncContextManager[object],
+        frames: AsyncGenerator[tuple[bytes, bool], None],
+        *,
+        keep_alive: float,
+        comment: bytes,
+        done: bytes,
+        as_error: Callable[[Exception], APIError],
+        error_frame: Callable[[APIError], bytes],
+    ) -> None:
+        super().__init__(headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._source = source
+        self._frames = frames
+        self._keep_alive = keep_alive
+        self._comment, self._done = comment, done
+        self._as_error, self._error_frame = as_error, error_frame
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        out = _Output(send, self.status_code, self.raw_headers, self._comment)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._source)
+            frames = await stack.enter_async_context(aclosing(self._frames))
+            await stack.enter_async_context(cancelled_on_disconnect(receive))
+            last_frames = b""
+            async with out.kept_alive(self._keep_alive):
+                try:
+                    async for frame, last in frames:
+                        if last:
+                            last_frames = frame
+                            break
+                        if frame:
+                            await out.write(frame)
+                except ClientDisconnect:
+                    raise
+                except Exception as error:
+                    failure = self._as_error(error)
+                    if not out.started:
+                        raise failure from None
+                    last_frames = self._error_frame(failure)
+            await out.write(last_frames + self._done, more=False)
+
+
+class _Output:
+    """Write one response. A lock keeps keep-alive comments and frames apart."""
+
+    def __init__(self, send: Send, status: int, headers: list[tuple[bytes, bytes]], comment: bytes) -> None:
+        self._send = send
+        self._start = {"type": "http.response.start", "status": status, "headers": headers}
+        self._lock = asyncio.Lock()
+        self._idle = True
+        self._text = comment
+        self._comment: asyncio.Task[None] | None = None
+        self.started = False
+
+    async def write(self, data: bytes, more: bool = True) -> None:
+        async with self._lock:
+            self._idle = False
+            if not self.started:
+                await self._send(self._start)
+                self.started = True
+            await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+    @asynccontextmanager
+    async def kept_alive(self, interval: float) -> AsyncIterator[None]:
+        """Write a comment after `interval` to 2 · `interval` seconds without a frame."""
+        loop = asyncio.get_running_loop()
+        timer: asyncio.TimerHandle
+
+        async def comment() -> None:
+            await self.write(self._text)
+            self._idle = True
+
+        def beat() -> None:
+            nonlocal timer
+            timer = loop.call_later(interval, beat)
+            if self._idle and (self._comment is None or self._comment.done()):
+                self._comment = asyncio.create_task(comment())
+            self._idle = True
+
+        timer = loop.call_later(interval, beat)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            if self._comment is not None:
+                self._comment.cancel()
+                await asyncio.gather(self._comment, return_exceptions=True)

@@ -1,0 +1,178 @@
+"""The objects that the endpoints share, and the admission of generation requests."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextvars import copy_context
+from hashlib import sha256
+from typing import TypeVar
+
+from engine.api import Engine
+from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
+from engine.types import key_limit
+from server.apis import replies
+from server.apis.api import Model
+from server.apis.chat import ChatApi
+from server.apis.completions import CompletionApi
+from server.apis.messages.api import MessagesApi
+from server.apis.responses.api import ResponsesApi
+from server.apis.responses.store import ResponseStore
+from server.apis.tokens import TokenizeService
+from server.config import ServerConfig
+from server.edge.bodies import BodyReader
+from server.edge.errors import as_api_error, invalid, unavailable
+from server.edge.lifecycle import Drain, version
+from server.generation import Generation
+from server.metrics.meter import RequestMeter
+from server.metrics.registry import Metrics
+from server.prepare import ParsedRequest, Preparer
+from server.prompt import ChatPrompts, Encoder
+
+_SILENT_TICKS = 10  # of 0.1 s
+
+Parsed = TypeVar("Parsed")
+
+
+async def in_thread(threads: Executor | None, parse: Callable[[bytes], Parsed], raw: bytes) -> Parsed:
+    """Parse a body in one of some threads. Raises EngineDrainingError if they end first."""
+    try:
+        parsing = asyncio.get_running_loop().run_in_executor(threads, copy_context().run, parse, raw)
+    except RuntimeError:  # they have ended
+        raise EngineDrainingError from None
+    try:
+        return await parsing
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise EngineDrainingError from None
+
+
+class Services:
+    """The objects that the endpoints of one app share."""
+
+    def __init__(self, engine: Engine, config: ServerConfig) -> None:
+        self.engine = engine
+        self.config = config
+        self.started = int(time.time())
+        self.names = config.served_model_name or (engine.info.model,)
+        self.metrics = Metrics(engine, self.names[0])
+        model = self._model()
+        self.chat, self.completions = ChatApi(model), CompletionApi(model)
+        self.stored = ResponseStore(config.response_store)
+        self.responses = ResponsesApi(model, self.stored if config.response_store else None, config.max_body_size)
+        self.messages = MessagesApi(model)
+        self.tokens = TokenizeService(engine.info, model)
+        self._silent_ticks = 0
+        self.bodies = BodyReader(config.max_body_size, config.max_body_values)
+        # Threads that render and tokenise chats; a template may take seconds.
+        self.short_chats = ThreadPoolExecutor(2, thread_name_prefix="knapserve-short-chats")
+        self.long_chats = ThreadPoolExecutor(4, thread_name_prefix="knapserve-long-chats")
+        self.drain = Drain(engine, config.shutdown_timeout, (self.short_chats, self.long_chats))
+        self.large_bodies = asyncio.Semaphore(1)  # that are tokenised: each takes some hundred times its size in memory
+
+    def _model(self) -> Model:
+        """Return what the APIs know of the served model."""
+        config, info, tokenizer = self.config, self.engine.info, self.engine.tokenizer
+        tools = (info.tool_format or "hermes") if config.tool_call_parser == "auto" else config.tool_call_parser
+        thinks = info.thinks if config.reasoning_parser == "auto" else config.reasoning_parser == "think"
+        encoder = Encoder(info, tokenizer)
+        chats = ChatPrompts(
+            info,
+            encoder,
+            literal=config.spelled_markers == "text",
+            tool_format="" if tools == "none" else tools,
+            describes_tools=not info.tool_format,
+            thinks=thinks,
+        )
+        priorities = config.scheduling_policy == "priority"
+        preparer = Preparer(info, tokenizer, self.names, config.max_n, priorities=priorities)
+        build = repr((version(), info.model, info.dtype, info.device))
+        return Model(preparer, encoder, chats, f"fp_{sha256(build.encode()).hexdigest()[:10]}")
+
+    def submit(self, parsed: ParsedRequest, meter: RequestMeter, key: str = "") -> Generation:
+        """Submit all choices of a request to the engine, or none. Raises APIError if they are not admitted.
+
+        `key` stands for the client's API key.
+        """
+        info, stats = self.engine.info, self.engine.stats()
+        if stats.ready and stats.heartbeat_age > self.config.heartbeat_timeout:
+            self.metrics.rejected("unavailable")
+            raise unavailable("The engine does not respond.", "engine_stalled")
+        limit, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
+        own_limit = key_limit(limit) if key else limit
+        choices, prompt_param = parsed.format.choices, parsed.prompt_path
+        if choices > own_limit:
+            self.metrics.rejected("invalid")
+            param = "n" if parsed.format.n > 1 else prompt_param
+            raise invalid(
+                f"The request has {choices} choices, but the server holds at most {own_limit} requests.", param
+            )
+        try:
+            # The engine checks each request; this check prevents that choices start before others are rejected, unless
+            # the key has too many already.
+            if stats.ready and live + choices > limit:
+                raise QueueFullError(max(live - info.max_num_seqs, 0))
+            requests = parsed.requests(key, salt=key if self.config.isolate_api_keys else "")
+            meter.asked(parsed.format.n, parsed.sampling.max_tokens)
+            return Generation(self.engine, requests, meter)
+        except KnapServeError as error:
+            self.metrics.rejected(_rejection(error))
+            raise as_api_error(error, prompt_param) from error
+
+    def facts(self, parsed: ParsedRequest) -> dict[str, object]:
+        """Return the access-log fields that are known before the reply."""
+        facts: dict[str, object] = {
+            "id": parsed.id,
+            "stream": parsed.options.stream,
+            "choices": parsed.format.choices,
+            "policy": parsed.options.draft_policy or self.engine.info.default_policy,
+        }
+        if self.config.log_prompts:
+            facts["prompts"] = [self.engine.tokenizer.decode(prompt) for prompt in parsed.prompts]
+        return facts
+
+    def check_health(self) -> None:
+        """Raise APIError if the server cannot take requests now."""
+        stats = self.engine.stats()
+        if stats.restarting:
+            raise unavailable("The engine is restarting.", "engine_restarting")
+        if stats.failure is not None:
+            raise unavailable("The engine has failed.", "engine_dead")
+        if stats.draining:
+            raise unavailable("The server is shutting down.", "draining")
+        if not stats.ready:
+            raise unavailable("The model is loading.", "loading")
+        if stats.heartbeat_age > self.config.heartbeat_timeout:
+            raise unavailable("The engine does not respond.", "engine_stalled")
+
+    def watch(self) -> None:
+        """Give up an engine that does not respond. Called ten times a second."""
+        stats = self.engine.stats()
+        silent = stats.ready and stats.heartbeat_age > self.config.heartbeat_timeout
+        # If this process too was stopped for a while, the heartbeats are waiting to be read.
+        self._silent_ticks = self._silent_ticks + 1 if silent else 0
+        if self._silent_ticks > _SILENT_TICKS:
+            self.engine.fail(f"it has not responded for {stats.heartbeat_age:.0f} s")
+
+    def model_card(self, name: str) -> replies.ModelCard:
+        info = self.engine.info
+        return replies.ModelCard(
+            id=name,
+            created=self.started,
+            root=info.model,
+            max_model_len=info.max_model_len,
+            device=info.device,
+            dtype=info.dtype,
+            draft_policy=info.default_policy,
+            draft_policies=list(info.policies),
+        )
+
+
+def _rejection(error: KnapServeError) -> str:
+    if isinstance(error, QueueFullError):
+        return "queue_full"
+    if isinstance(error, EngineDrainingError):
+        return "draining"
+    return "unavailable" if isinstance(error, EngineUnavailableError) else "invalid"
