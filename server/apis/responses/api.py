@@ -241,6 +241,7 @@ def _echoed(body: Body, request: bodies.ResponsesRequest, parsed: ParsedRequest)
         **{name: body[name] if isinstance(body.get(name), str) else None for name in texts},
         "max_output_tokens": request.max_output_tokens,
         "max_tool_calls": request.max_tool_calls,
+        "top_logprobs": request.top_logprobs,
         "created_at": parsed.created,
         "model": parsed.model,
         "metadata": body.get("metadata", {}),
@@ -250,7 +251,6 @@ def _echoed(body: Body, request: bodies.ResponsesRequest, parsed: ParsedRequest)
         "text": {"format": format or {"type": "text"}, "verbosity": request.text.verbosity},
         "tool_choice": body.get("tool_choice", "auto"),
         "tools": [tool for tool in tools if tool.get("type") not in bodies.HOSTED],
-        "top_logprobs": request.top_logprobs,
         "top_p": parsed.sampling.top_p,
     }
 
