@@ -2,7 +2,8 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
 
 from server.apis.parts import MAX_AGENT_TOOLS
 from server.edge.reading import NullableModel, Whole
@@ -71,8 +72,14 @@ class Message(NullableModel):
     content: Content
 
 
+def _only_custom(kind: str) -> str:
+    if kind != "custom":
+        raise PydanticCustomError("hosted_tool", "only custom tools are supported")
+    return kind
+
+
 class CustomTool(NullableModel):
-    type: Literal["custom"] = "custom"
+    type: Annotated[str, AfterValidator(_only_custom)] = "custom"
     name: ToolName
     description: str | None = None
     input_schema: dict[str, Any] = Field(default_factory=dict)

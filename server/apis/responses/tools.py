@@ -37,9 +37,8 @@ def offered_tools(tools: Iterable[Place]) -> dict[str, OfferedTool]:
             )
         name = tool.name if space is None else f"{space}{DOT}{tool.name}"
         if not TOOL_NAME.fullmatch(name):
-            raise invalid(
-                f"Invalid value for '{path}.name': String should match {TOOL_NAME.pattern!r}.", f"{path}.name"
-            )
+            reason = f"String should match pattern {TOOL_NAME.pattern!r}"
+            raise invalid(f"Invalid value for '{path}.name': {reason}.", f"{path}.name")
         if name in found and path.startswith("tools"):  # items may repeat a tool
             raise invalid("The names of 'tools' must differ.", f"{path}.name")
         if isinstance(tool, bodies.CustomTool):
