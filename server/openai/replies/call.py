@@ -1,7 +1,5 @@
 """Read the JSON of one tool call as it grows."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -77,7 +75,10 @@ class CallParser:
             self._state = _STRING
             self._token = []
         if nested:
-            self._read_nested(lexeme)
+            if self._value_of in _ARGUMENTS:
+                self._arguments.append(lexeme)
+            if self._depth == 1 and self._value_of is not None:
+                self._value_of = ""
         elif lexeme == ":":
             self._value_of = self._key if self._value_of is None else self._value_of
         elif lexeme == ",":
@@ -85,20 +86,16 @@ class CallParser:
         elif not self.closed:
             self._token.append(lexeme)
 
-    def _read_nested(self, lexeme: str) -> None:
-        if self._value_of in _ARGUMENTS:
-            self._arguments.append(lexeme)
-        if self._depth == 1 and self._value_of is not None:
-            self._value_of = ""
-
     def _read_string(self, lexeme: str) -> None:
         self._state = _AFTER_STRING.get(lexeme, _STRING) if self._state is _STRING else _STRING
-        if self._depth > 1:
-            self._read_nested(lexeme.translate(_ESCAPES))
-            return
-        self._token.append(lexeme)
-        if self._state is not _JSON:
-            return
+        if self._depth == 1:
+            self._token.append(lexeme)
+        elif self._value_of in _ARGUMENTS:
+            self._arguments.append(lexeme.translate(_ESCAPES))
+        if self._depth == 1 and self._state is _JSON:
+            self._end_string()
+
+    def _end_string(self) -> None:
         text, self._token = _decode("".join(self._token)), []
         if self._value_of is None:
             self._key = text

@@ -1,7 +1,5 @@
 """Parsers of tool calls in the formats of Hermes and Qwen, Llama 3 and Mistral, built like those of `parsers`."""
 
-from __future__ import annotations
-
 import re
 
 from engine.text.markers import MarkerSplitter
@@ -75,35 +73,31 @@ class HermesParser(_ToolParser):
     """
 
     call_marker, _CLOSE = TOOL_MARKS["hermes"]
-    call_start = re.compile(r"\s*\{")
-    _space = ""  # since the last text or call
-    _space_before: str | None = None  # last run before that call; None if no call has followed the last text
-    _closing = False  # the tag of the last call has not come
+    call_start = re.compile(r"\s*(\{|\Z)")
+    _space = ""  # since the last text or marker
+    _space_before = ""  # the last run between the last text and that marker
+    _calls_before = 0  # calls before the last text
+    _calls_closed = 0  # calls whose closing tag is no longer expected
 
     @property
     def _expected(self) -> list[str]:
-        return [self.call_marker, *([self._CLOSE] if self._closing else []), *self.ignored]
+        closing = [self._CLOSE] if self._calls > self._calls_closed else []
+        return [self.call_marker, *closing, *self.ignored]
 
     def _read_text(self, text: str) -> tuple[list[Delta], str]:
         before, marker, text = self._markers.push(text, self._expected)
         deltas = self._content(before)
-        if marker == self._CLOSE and self._space_before is not None:
-            self._space = ""
         if marker == self.call_marker:
             self._call = CallParser(self._calls, marker)
-        if marker in TOOL_MARKS["hermes"]:
-            self._closing = False
-        return deltas, text
-
-    def _read_call(self, call: CallParser, text: str) -> tuple[list[Delta], str]:
-        deltas, text = super()._read_call(call, text)
-        if call.closed and call.name is not None:
-            self._space, self._space_before = "", self._space or self._space_before or ""
-            self._closing = True
+            self._space, self._space_before = "", self._space or self._space_before
+        elif marker == self._CLOSE and self._calls > self._calls_before:
+            self._space = ""
+        if marker in (self.call_marker, self._CLOSE):
+            self._calls_closed = self._calls
         return deltas, text
 
     def _content(self, text: str) -> list[Delta]:
-        if self._closing and self._space_before is not None:
+        if self._calls > max(self._calls_before, self._calls_closed):
             begun = text.lstrip("} \n\r\t")
             text = text[: len(text) - len(begun)].replace("}", "") + begun
         text = self._space + text
@@ -111,18 +105,18 @@ class HermesParser(_ToolParser):
         self._space = text[len(shown) :]
         if not shown:
             return []
-        if self._space_before is not None and not self._said:
+        if self._calls and not self._said:
             shown = shown.lstrip()
         elif not shown[0].isspace():
-            shown = (self._space_before or "") + shown
-        self._space_before = None
+            shown = self._space_before + shown
+        self._space_before, self._calls_before = "", self._calls
         return super()._content(shown)
 
     def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
         called = self._calls > 0 or self.calling
         deltas = super().finish(cut=cut, stop=stop)
-        if self._space and not called:  # a text without calls keeps its trailing white space
-            deltas.append(Delta(content=self._space))
+        if not called:  # a text without calls keeps its trailing white space
+            deltas += super()._content(self._space_before + self._space)
         return deltas
 
 
@@ -130,37 +124,34 @@ class MistralParser(_ToolParser):
     """`[TOOL_CALLS][{"name": …, "arguments": …}, …]`, or later `[TOOL_CALLS]name[ARGS]{…}`, also without `[ARGS]`."""
 
     call_marker, _ID, _ARGS = TOOL_MARKS["mistral"]
-    call_start = re.compile(r"\s*[\[{]|[^\W\d]")  # a name follows the marker at once, unlike a word in prose
+    call_start = re.compile(r"\s*([\[{]|\Z)|[^\W\d]")  # a name follows the marker at once, unlike a word in prose
     _NAME = re.compile(r"[\w./:-]+(\[CALL_ID\]\w*)?\s*")
     _SEPARATORS = "[], \n\t"
-    _in_calls = False  # after the first marker
     _announced = False  # no call since the last marker
-    _held = ""  # text since the last marker or call, which may be a name
-
-    @property
-    def _expected(self) -> list[str]:
-        return [self.call_marker, self._ARGS, "{"] if self._in_calls else [self.call_marker]
+    _held: str | None = None  # text since the last marker or call, which may be a name; None before the first marker
 
     def _read_text(self, text: str) -> tuple[list[Delta], str]:
-        before, marker, text = self._markers.push(text, self._expected)
-        if not self._in_calls:
-            self._in_calls = self._announced = marker is not None
+        if self._held is None:
+            before, marker, text = self._markers.push(text, self._expected)
+            if marker is not None:
+                self._held, self._announced = "", True
             return self._content(before), text
+        before, marker, text = self._markers.push(text, [self.call_marker, self._ARGS, "{"])
         held, self._held = self._held + before, ""
         if marker == self.call_marker:
             self._announced = True
             return self._between(held), text
-        deltas: list[Delta] = []
-        call = CallParser(self._calls)
-        if marker == self._ARGS or (marker and self._announced and self._NAME.fullmatch(held)):
-            name = held.partition(self._ID)[0].strip(self._SEPARATORS)
-            call.begin_arguments(name)
-            deltas = [Delta(call=self._calls, name=name)]
-        elif marker is None or held.strip(self._SEPARATORS):
+        named = marker == self._ARGS or (marker and self._announced and self._NAME.fullmatch(held))
+        if not named and (marker is None or held.strip(self._SEPARATORS)):
             self._held = held + (marker or "")
             return [], text
-        self._call, self._announced = call, False
-        return deltas, text if marker == self._ARGS else "{" + text
+        text = text if marker == self._ARGS else "{" + text
+        self._call, self._announced = CallParser(self._calls), False
+        if not named:
+            return [], text
+        name = held.partition(self._ID)[0].strip(self._SEPARATORS)
+        self._call.begin_arguments(name)
+        return [Delta(call=self._calls, name=name)], text
 
     def _between(self, text: str) -> list[Delta]:
         """Return text that is not a name. After a call, it is shown with the white space before it if other text is."""
@@ -171,7 +162,7 @@ class MistralParser(_ToolParser):
         return self._content(text) if begun else []
 
     def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
-        if not self._in_calls:
+        if self._held is None:
             return super().finish(cut=cut, stop=stop)
         held = self._held + self._markers.flush()
         before, marker, _ = MarkerSplitter().push(held + stop, TOOL_MARKS["mistral"])

@@ -27,7 +27,7 @@ class Parser:
     """Parse one message. This class passes all text on as content."""
 
     call_marker = ""  # before calls; "" if there is none
-    call_start = re.compile("")  # what a call begins with after its marker, unlike a marker that is only mentioned
+    call_start = re.compile("")  # what follows the marker, if a call does or may
     ignored: tuple[str, ...] = ()  # markers to leave out
 
     def push(self, text: str) -> list[Delta]:
@@ -79,7 +79,8 @@ class ReasoningParser(Parser):
                 return []
             self._starting = False
             self.thinking = self._trim = begun.startswith(THINK_OPEN)
-            text = begun.removeprefix(THINK_OPEN) if self.thinking else text
+            if self.thinking:
+                text = begun.removeprefix(THINK_OPEN)
         deltas: list[Delta] = []
         while text and self.thinking:
             reasoning, marker, text = self._markers.push(text, self._tags)
@@ -107,9 +108,8 @@ class ReasoningParser(Parser):
     def _may_be_tag(self, text: str) -> bool:
         """Whether a text begins a tag or a call, or with one."""
         marker = self._inner.call_marker
-        if marker and self.thinking and text.startswith(marker):
-            follows = text.removeprefix(marker)
-            return not follows.strip() or self._inner.call_start.match(follows) is not None
+        if marker and text.startswith(marker):
+            return self._inner.call_start.match(text, len(marker)) is not None
         return begins(text, [THINK_OPEN] if self._starting else self._tags)
 
     @property
