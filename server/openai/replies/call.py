@@ -36,10 +36,11 @@ class CallParser:
         self._arguments: list[str] = []  # not yet returned
         self._has_arguments = False
 
-    def begin_arguments(self, name: str) -> None:
-        """Expect only the arguments of a call with this name, without an object around them."""
+    def begin_arguments(self, name: str) -> list[Delta]:
+        """Begin a call with this name, of which only the arguments follow. Returns its deltas."""
         self.push('{"arguments":')
         self.name, self._outer_depth = name, 1
+        return [Delta(call=self._index, name=name)]
 
     def push(self, text: str) -> tuple[list[Delta], str]:
         """Return deltas, and the text after the end of the call."""

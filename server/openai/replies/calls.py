@@ -19,14 +19,21 @@ class _ToolParser(Parser):
     _said = False  # there is content
 
     def __init__(self, names: frozenset[str] | None) -> None:
-        """`names` are those of the tools."""
+        """`names` of the tools distinguish a call from an answer in JSON where no marker does."""
         self._names = names
         self._markers = MarkerSplitter()
 
     def push(self, text: str) -> list[Delta]:
         deltas: list[Delta] = []
         while text:
-            found, text = self._read_text(text) if self._call is None else self._read_call(self._call, text)
+            call = self._call
+            found, text = self._read_text(text) if call is None else call.push(text)
+            if call is not None and call.closed:
+                self._call = None
+                if call.name is None:
+                    found = self._content(call.text)
+                else:
+                    self._calls += 1
             deltas += found
         return deltas
 
@@ -39,15 +46,6 @@ class _ToolParser(Parser):
         """Parse text outside calls, and open the next call. Returns deltas, and the text to parse next."""
         raise NotImplementedError
 
-    def _read_call(self, call: CallParser, text: str) -> tuple[list[Delta], str]:
-        deltas, text = call.push(text)
-        if call.closed:
-            self._call = None
-            if call.name is None:
-                return self._content(call.text), text
-            self._calls += 1
-        return deltas, text
-
     def _content(self, text: str) -> list[Delta]:
         self._said = self._said or bool(text)
         return [Delta(content=text)] if text else []
@@ -59,9 +57,8 @@ class _ToolParser(Parser):
     def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
         rest = self._markers.flush()
         deltas = self._content("" if cut and begins(rest + stop, self._expected) else rest)
-        call, self._call = self._call, None
-        if call is not None and call.name is None and not cut:
-            deltas += self._content(call.text)
+        if self._call is not None and self._call.name is None and not cut:
+            deltas += self._content(self._call.text)
         return deltas
 
 
@@ -113,9 +110,8 @@ class HermesParser(_ToolParser):
         return super()._content(shown)
 
     def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
-        called = self._calls > 0 or self.calling
         deltas = super().finish(cut=cut, stop=stop)
-        if not called:  # a text without calls keeps its trailing white space
+        if not self._calls and not self.calling:  # a text without calls keeps its trailing white space
             deltas += super()._content(self._space_before + self._space)
         return deltas
 
@@ -147,19 +143,16 @@ class MistralParser(_ToolParser):
             return [], text
         text = text if marker == self._ARGS else "{" + text
         self._call, self._announced = CallParser(self._calls), False
-        if not named:
-            return [], text
         name = held.partition(self._ID)[0].strip(self._SEPARATORS)
-        self._call.begin_arguments(name)
-        return [Delta(call=self._calls, name=name)], text
+        return self._call.begin_arguments(name) if named else [], text
 
     def _between(self, text: str) -> list[Delta]:
         """Return text that is not a name. After a call, it is shown with the white space before it if other text is."""
         begun = text.lstrip(self._SEPARATORS)
-        if begun and self._calls:
-            skipped = text[: len(text) - len(begun)]
-            text = (skipped[len(skipped.rstrip()) :] if self._said else "") + begun
-        return self._content(text) if begun else []
+        skipped = text[: len(text) - len(begun)]
+        if self._calls:
+            skipped = skipped[len(skipped.rstrip()) :] if self._said else ""
+        return self._content(skipped + begun) if begun else []
 
     def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
         if self._held is None:
@@ -172,10 +165,7 @@ class MistralParser(_ToolParser):
 
 
 class Llama3Parser(_ToolParser):
-    """Messages of only `{"name": …, "parameters": {…}}`, separated by `;`, perhaps after `<|python_tag|>`.
-
-    The names of the tools distinguish a call from an answer in JSON.
-    """
+    """Messages of only `{"name": …, "parameters": {…}}`, separated by `;`, perhaps after `<|python_tag|>`."""
 
     _TAG = "<|python_tag|>"
     _held = ""  # text that may precede a call
