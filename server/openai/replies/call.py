@@ -13,7 +13,7 @@ _ARGUMENTS = ("arguments", "parameters")
 # The states: what may follow, one structural character or a run of others. Anything else breaks the call off.
 _START = re.compile(r"\s+|\{")
 _JSON = re.compile(r'[{}\[\]:,"]|[^{}\[\]:,"<]+')  # "<" begins a tag: JSON has it only within strings
-_STRING = re.compile(r'(?:[^"\\]|\\.)+|["\\]', re.DOTALL)
+_STRING = re.compile(r'(?:[^"\\]+|\\.)+|["\\]', re.DOTALL)
 _ESCAPED = re.compile(r".", re.DOTALL)  # after a backslash that ended a piece
 _AFTER_STRING = {'"': _JSON, "\\": _ESCAPED}
 
@@ -93,10 +93,8 @@ class CallParser:
             self._token.append(lexeme)
         elif self._value_of in _ARGUMENTS:
             self._arguments.append(lexeme.translate(_ESCAPES))
-        if self._depth == 1 and self._state is _JSON:
-            self._end_string()
-
-    def _end_string(self) -> None:
+        if self._depth > 1 or self._state is not _JSON:
+            return
         text, self._token = _decode("".join(self._token)), []
         if self._value_of is None:
             self._key = text

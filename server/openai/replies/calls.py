@@ -22,6 +22,7 @@ class _ToolParser(Parser):
         """`names` of the tools distinguish a call from an answer in JSON where no marker does."""
         self._names = names
         self._markers = MarkerSplitter()
+        self._expected = [self.call_marker]  # markers that may come in text outside calls
 
     def push(self, text: str) -> list[Delta]:
         deltas: list[Delta] = []
@@ -36,11 +37,6 @@ class _ToolParser(Parser):
                     self._calls += 1
             deltas += found
         return deltas
-
-    @property
-    def _expected(self) -> list[str]:
-        """Markers that may come in text outside calls."""
-        return [self.call_marker]
 
     def _read_text(self, text: str) -> tuple[list[Delta], str]:
         """Parse text outside calls, and open the next call. Returns deltas, and the text to parse next."""
@@ -76,12 +72,9 @@ class HermesParser(_ToolParser):
     _calls_before = 0  # calls before the last text
     _calls_closed = 0  # calls whose closing tag is no longer expected
 
-    @property
-    def _expected(self) -> list[str]:
-        closing = [self._CLOSE] if self._calls > self._calls_closed else []
-        return [self.call_marker, *closing, *self.ignored]
-
     def _read_text(self, text: str) -> tuple[list[Delta], str]:
+        closing = [self._CLOSE] if self._calls > self._calls_closed else []
+        self._expected = [self.call_marker, *closing, *self.ignored]
         before, marker, text = self._markers.push(text, self._expected)
         deltas = self._content(before)
         if marker == self.call_marker:
@@ -127,12 +120,12 @@ class MistralParser(_ToolParser):
     _held: str | None = None  # text since the last marker or call, which may be a name; None before the first marker
 
     def _read_text(self, text: str) -> tuple[list[Delta], str]:
+        before, marker, text = self._markers.push(text, self._expected)
         if self._held is None:
-            before, marker, text = self._markers.push(text, self._expected)
             if marker is not None:
                 self._held, self._announced = "", True
+                self._expected = [self.call_marker, self._ARGS, "{"]
             return self._content(before), text
-        before, marker, text = self._markers.push(text, [self.call_marker, self._ARGS, "{"])
         held, self._held = self._held + before, ""
         if marker == self.call_marker:
             self._announced = True

@@ -1,10 +1,6 @@
-"""Parsers of a growing text: pure state machines that split it into deltas. This file: reasoning.
-
-The deltas of a text do not depend on where it is cut.
-"""
+"""Split a growing text into deltas that do not depend on where it is cut. This file: content and reasoning."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.text.markers import MarkerSplitter
@@ -47,7 +43,7 @@ class Parser:
         return False
 
 
-def begins(text: str, markers: Iterable[str]) -> bool:
+def begins(text: str, markers: list[str]) -> bool:
     """Whether a text begins a marker, or with one."""
     return any(marker.startswith(text) or text.startswith(marker) for marker in markers)
 
@@ -79,8 +75,7 @@ class ReasoningParser(Parser):
                 return []
             self._starting = False
             self.thinking = self._trim = begun.startswith(THINK_OPEN)
-            if self.thinking:
-                text = begun.removeprefix(THINK_OPEN)
+            text = begun.removeprefix(THINK_OPEN) if self.thinking else text
         deltas: list[Delta] = []
         while text and self.thinking:
             reasoning, marker, text = self._markers.push(text, self._tags)
