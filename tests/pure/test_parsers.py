@@ -236,6 +236,42 @@ def test_a_text_without_calls_is_returned_unchanged(text: str, tools: str | None
         assert parsed(maker(tools, reasoning=tools is None), list(text))[0] == text
 
 
+@pytest.mark.parametrize(
+    ("make", "before"), [(HERMES, '<tool_call>{"name": "f", "arguments": '), (MISTRAL, "[TOOL_CALLS]f[ARGS]")]
+)
+@given(st.dictionaries(st.text(), st.text() | st.lists(st.integers() | st.none(), max_size=3), max_size=3), st.data())
+def test_each_piece_of_the_arguments_is_shown_at_once_as_it_is_written(
+    make: Make, before: str, arguments: dict[str, Any], data: st.DataObject
+) -> None:
+    """Only control characters are escaped, which JSON does not allow within strings."""
+    text = json.dumps(arguments, ensure_ascii=data.draw(st.booleans()), indent=data.draw(st.sampled_from([None, 2])))
+    cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=6))
+    parser = make()
+    assert [delta.name for delta in parser.push(before)] == ["f"]
+    for start, end in itertools.pairwise([0, *sorted(cuts), len(text)]):
+        assert "".join(delta.arguments for delta in parser.push(text[start:end])) == text[start:end]
+
+
+@given(st.lists(st.sampled_from(["a", " ", "\n", CALL, f"<tool_call>{TIME} \n}}\n</tool_call>"]), max_size=12))
+def test_the_last_white_space_around_calls_is_kept_between_texts(parts: list[str]) -> None:
+    message = "".join(parts)
+    runs: list[list[str]] = [[""]]  # of white space between calls, before, between and after texts
+    for part in parts:
+        if part == "a":
+            runs.append([""])
+        elif part.isspace():
+            runs[-1][-1] += part
+        else:
+            runs[-1].append("")
+    first, last = runs[0], runs[-1]
+    gaps = [next((run for run in reversed(gap) if run), "") for gap in runs]
+    gaps[0] = gaps[0] if len(first) == 1 else ""
+    called = any(len(gap) > 1 for gap in runs)
+    if called and last is not first:
+        gaps[-1] = ""
+    assert parsed(HERMES, [message])[0] == "a".join(gaps)
+
+
 def test_arguments_are_streamed_before_the_call_is_complete() -> None:
     parser = HERMES()
     seen = ""

@@ -1,7 +1,5 @@
 """Read the JSON of one tool call as it grows."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -10,154 +8,113 @@ from server.openai.replies.parsers import Delta
 # JSON forbids control characters within strings, but models write them, above all line ends in code.
 _ESCAPES = {code: json.dumps(chr(code))[1:-1] for code in range(32)}
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*', re.DOTALL)
+_ARGUMENTS = ("arguments", "parameters")
+
+# The states: what may follow, one structural character or a run of others. Anything else breaks the call off.
+_START = re.compile(r"\s+|\{")
+_JSON = re.compile(r'[{}\[\]:,"]|[^{}\[\]:,"<]+')  # "<" begins a tag: JSON has it only within strings
+_STRING = re.compile(r'(?:[^"\\]+|\\.)+|["\\]', re.DOTALL)
+_ESCAPED = re.compile(r".", re.DOTALL)  # after a backslash that ended a piece
+_AFTER_STRING = {'"': _JSON, "\\": _ESCAPED}
 
 
 class CallParser:
     """Parse one growing JSON object {"name": …, "arguments": {…}}. Arguments are returned as they arrive."""
 
-    def __init__(self, index: int, before: str = "", names: frozenset[str] | None = None) -> None:
-        """`before` is the text of the marker, which is content if no call follows. `names`: the only valid names."""
-        self._names = names
-        self._has_arguments = False
-        self.index = index
-        self.before = before
-        self.text = ""  # all characters of the object
-        self.named = False
+    def __init__(self, index: int, marker: str = "", names: frozenset[str] | None = None) -> None:
+        """`marker` precedes the object. `names`: the only valid names."""
+        self.name: str | None = None
+        self.text = marker  # and the object so far, until it has a name
         self.closed = False  # complete or broken off
-        self._depth = 0
-        self._string = self._escaped = False
-        self._token = ""  # current string
-        self._key: str | None = None
-        self._expects_value = False
-        self._value: str | None = None  # not None within the arguments
-        self._quoted = False  # the arguments are a JSON string
-        self._scalar = ""  # the arguments, if they are a number or word
-        self._pending = ""  # arguments that precede the name
+        self._index = index
+        self._names = names
+        self._state = _START
+        self._depth = self._outer_depth = 0
+        self._key = ""
+        self._value_of: str | None = None  # the key whose value follows; "" after the value
+        self._token: list[str] = []  # the current string, number or word of the object itself
+        self._arguments: list[str] = []  # not yet returned
+        self._has_arguments = False
+
+    def begin_arguments(self, name: str) -> list[Delta]:
+        """Begin a call with this name, of which only the arguments follow. Returns its deltas."""
+        self.push('{"arguments":')
+        self.name, self._outer_depth = name, 1
+        return [Delta(call=self._index, name=name)]
 
     def push(self, text: str) -> tuple[list[Delta], str]:
-        """Return deltas, and the text after the end of the object."""
-        deltas: list[Delta] = []
-        arguments: list[str] = []
-        for position, character in enumerate(text):
-            tag = character == "<" and not self._string  # the start of a tag; JSON has no "<" outside strings
-            if tag:
-                self.closed, name = True, None
-            else:
-                self.text += character
-                name = self._step(character, arguments)
-            if name is not None and not self.named and (self._names is None or name in self._names):
-                self.named = True
-                deltas.append(Delta(call=self.index, name=name))
-            if self.closed:
-                self._end_scalar(arguments)
-                deltas += self._arguments(arguments)
-                if self.named and not self._has_arguments:
-                    deltas.append(Delta(call=self.index, arguments="{}"))
-                return deltas, text[position if tag else position + 1 :]
-        return deltas + self._arguments(arguments), ""
+        """Return deltas, and the text after the end of the call."""
+        named, end = self.name is not None, 0
+        while not self.closed and (found := self._state.match(text, end)):
+            end = found.end()
+            read = self._read_json if self._state in (_START, _JSON) else self._read_string
+            read(found[0])
+        if end < len(text) or self.closed:
+            self.closed = True
+            self._end_member()
+        if self.name is None:
+            self.text += text[:end]
+            return [], text[end:]
+        arguments, self._arguments = "".join(self._arguments), []
+        self._has_arguments = self._has_arguments or bool(arguments)
+        if self.closed and not self._has_arguments:
+            arguments = "{}"
+        deltas = [] if named else [Delta(call=self._index, name=self.name)]
+        if arguments:
+            deltas.append(Delta(call=self._index, arguments=arguments))
+        return deltas, text[end:]
 
-    def _arguments(self, pieces: list[str]) -> list[Delta]:
-        text = self._pending + "".join(pieces)
-        if not self.named:
-            self._pending = text
-            return []
-        self._pending = ""
-        self._has_arguments = self._has_arguments or bool(text)
-        return [Delta(call=self.index, arguments=text)] if text else []
-
-    def _step(self, character: str, arguments: list[str]) -> str | None:
-        """Read a character. Returns the call's name when it is complete."""
-        inside = self._value is not None
-        if self._string:
-            self._token += character
-            if inside and not self._quoted:
-                arguments.append(_ESCAPES.get(ord(character), character))
-            if self._escaped:
-                self._escaped = False
-            elif character == "\\":
-                self._escaped = True
-            elif character == '"':
-                self._string = False
-                return self._end_string(arguments)
-            return None
-        if character == '"':
-            self._string, self._token = True, '"'
-            if self._expects_arguments:
-                self._value, self._quoted = "", True  # arguments given as a JSON string
-            elif inside:
-                arguments.append(character)
-            return None
-        if character in "{[":
-            if self._expects_arguments:
-                self._value, self._quoted, inside = "", False, True
+    def _read_json(self, lexeme: str) -> None:
+        nested = self._depth > 1 or lexeme in ("{", "[")
+        if lexeme in ("{", "["):
+            self._state = _JSON
             self._depth += 1
-            if inside:
-                arguments.append(character)
-        elif character in "}]":
+        elif lexeme in ("}", "]"):
             self._depth -= 1
-            if inside and self._depth >= 1:
-                arguments.append(character)
-            if self._depth == 1:
-                self._value = self._key = None
-            self.closed = self._depth == 0
-        elif character == ":" and self._depth == 1:
-            self._expects_value = True
-        elif character == "," and self._depth == 1:
-            self._end_scalar(arguments)
-            self._expects_value, self._key, self._value = False, None, None
-        elif inside and not self._quoted:
-            arguments.append(character)
-        elif self._expects_arguments:
-            self._scalar += character
-        return None
+            self.closed = self._depth <= self._outer_depth
+        elif lexeme == '"':
+            self._state = _STRING
+            self._token = []
+        if nested:
+            if self._value_of in _ARGUMENTS:
+                self._arguments.append(lexeme)
+            if self._depth == 1 and self._value_of is not None:
+                self._value_of = ""
+        elif lexeme == ":":
+            self._value_of = self._key if self._value_of is None else self._value_of
+        elif lexeme == ",":
+            self._end_member()
+        elif not self.closed:
+            self._token.append(lexeme)
 
-    @property
-    def _expects_arguments(self) -> bool:
-        key = self._key in ("arguments", "parameters")
-        return self._depth == 1 and self._expects_value and key and self._value is None
-
-    def _end_scalar(self, arguments: list[str]) -> None:
-        scalar, self._scalar = self._scalar.strip(), ""
-        if scalar not in ("", "null"):
-            arguments.append(scalar)
-
-    def _end_string(self, arguments: list[str]) -> str | None:
-        if self._depth != 1:
-            return None
-        text = _string(self._token)
-        if not self._expects_value:
+    def _read_string(self, lexeme: str) -> None:
+        self._state = _AFTER_STRING.get(lexeme, _STRING) if self._state is _STRING else _STRING
+        if self._depth == 1:
+            self._token.append(lexeme)
+        elif self._value_of in _ARGUMENTS:
+            self._arguments.append(lexeme.translate(_ESCAPES))
+        if self._depth > 1 or self._state is not _JSON:
+            return
+        text, self._token = _decode("".join(self._token)), []
+        if self._value_of is None:
             self._key = text
-        elif self._value is not None and self._quoted:
-            arguments.append(_STRINGS.sub(lambda found: found[0].translate(_ESCAPES), text))
-            self._value = self._key = None
-        elif self._key == "name":
-            return text
-        return None
+        elif self._value_of in _ARGUMENTS:
+            self._arguments.append(_STRINGS.sub(lambda found: found[0].translate(_ESCAPES), text))
+            self._value_of = ""
+        elif self._value_of == "name" and self.name is None and (self._names is None or text in self._names):
+            self.name = text
+
+    def _end_member(self) -> None:
+        scalar = "".join(self._token).strip()
+        if self._value_of in _ARGUMENTS and scalar != "null":
+            self._arguments.append(scalar)
+        self._key, self._value_of, self._token = "", None, []
 
 
-def _string(token: str) -> str:
+def _decode(string: str) -> str:
     """Decode a JSON string. Lone surrogates are replaced, because a reply cannot encode them."""
     try:
-        return str(json.loads(token, strict=False)).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        text = str(json.loads(string, strict=False))
     except ValueError:
-        return token.strip('"')
-
-
-class ArgumentsParser:
-    """Parse the arguments of one call, a bare JSON object."""
-
-    def __init__(self, index: int) -> None:
-        self._call = CallParser(index)
-        self._call.named = True
-        self._call.push('{"arguments":')
-        self.closed = False
-
-    def push(self, text: str) -> tuple[list[Delta], str]:
-        arguments, rest = "", ""
-        for position, character in enumerate(text):
-            found, _ = self._call.push(character)
-            arguments += "".join(delta.arguments for delta in found)
-            if character in "}]" and self._call._depth == 1:
-                self.closed, rest = True, text[position + 1 :]
-                break
-        return [Delta(call=self._call.index, arguments=arguments)] if arguments else [], rest
+        return string.strip('"')
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -17,14 +17,13 @@ class RepeatedCalls:
         """Return the deltas to show. `complete`: the last call is."""
         shown: list[Delta] = []
         for delta in deltas:
-            if delta.name is not None and self._held:  # the call before ended while it was held
-                self.found = True
-            if self.found:
-                return shown
             if delta.call is None:
                 shown.append(delta)
                 continue
             if delta.name is not None:
+                if self._held:  # the call before ended while it was held
+                    self.found = True
+                    return shown
                 self._calls.append(f"{delta.name}\0")
             self._calls[-1] += delta.arguments
             self._held.append(delta)
@@ -36,5 +35,4 @@ class RepeatedCalls:
 
     def finish(self) -> list[Delta]:
         """Return what is held at the end of an answer without an equal call."""
-        held, self._held = self._held, []
-        return [] if self.found else held
+        return [] if self.found else self._held
