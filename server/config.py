@@ -6,9 +6,9 @@ from pathlib import Path
 
 from engine.config.fields import check, flag, parse_bytes, parse_file, setting
 from engine.errors import ConfigError
-from server.openai.replies.calls import TOOL_FORMATS
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
+TOOL_FORMATS = ("hermes", "llama3_json", "mistral")  # in which models write tool calls
 _SECONDS = (0, 86400)
 
 

@@ -14,8 +14,8 @@ from server.answer.logprobs import (
     chat_logprobs,
     prompt_logprobs,
 )
-from server.openai.replies.parsers import Delta, Parser, ReasoningParser
-from server.openai.replies.repeats import RepeatedCalls
+from server.answer.parsers import Delta, Parser, ReasoningParser
+from server.answer.repeats import RepeatedCalls
 
 
 @dataclass(slots=True)

@@ -28,7 +28,6 @@ from engine.types import EngineStats, RequestRound, RoundReport
 from server.metrics.policy_metrics import ROUND_SECONDS, PolicyMetrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each; the library has no other way
 
 _FIRST_TOKEN = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0,
                 80.0, 160.0, 640.0, 2560.0)  # fmt: skip
@@ -98,6 +97,7 @@ class Metrics:
     """All metrics of one app."""
 
     def __init__(self, engine: Engine, model_name: str) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each; for the whole process
         self.registry = CollectorRegistry()
         self._names = ("model_name", "engine")
         self._values = (model_name, "0")

@@ -13,7 +13,7 @@ from engine.types import FinishReason, RequestRound, TokenEvent
 from server.answer.pieces import Chunker, ReplyFormat, Usage
 from server.apis.replies import Completion
 from server.config import ServerConfig
-from server.openai.replies.calls import make_parser
+from server.answer.calls import make_parser
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask
 from tests.support.speaking import CALL, TOOL, SpeakingEngine, deltas, pieces, whole

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.openai.replies.calls import make_parser
-from server.openai.replies.parsers import Delta, Parser
+from server.answer.calls import make_parser
+from server.answer.parsers import Delta, Parser
 from tests.support.examples import examples
 
 Make = Callable[[], Parser]

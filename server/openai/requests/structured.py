@@ -7,7 +7,7 @@ from typing import Any
 
 from server.conversation import Tool
 from server.edge.errors import invalid
-from server.openai.replies.parsers import THINK_CLOSE
+from server.answer.parsers import THINK_CLOSE
 from server.openai.requests.keywords import COMBINING
 from server.openai.requests.references import REFERENCES, Resolver, resolver
 from server.openai.requests.schema import check_object, rewritten
@@ -69,7 +69,7 @@ def tool_call_grammar(
 ) -> str:
     """Return Lark rules for a call of these tools, or several if `parallel`.
 
-    `tool_format` is one of `server.openai.replies.calls`. The caller has called `check_tools`. Raises APIError.
+    `tool_format` is one of `server.answer.calls`. The caller has called `check_tools`. Raises APIError.
     """
     key = "parameters" if tool_format == "llama3_json" else "arguments"
     rules = [f"call: {' | '.join(f'call_{index}' for index in range(len(tools)))}"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from server.openai.replies.parsers import Delta
+from server.answer.parsers import Delta
 
 
 class RepeatedCalls:

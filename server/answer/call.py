@@ -3,7 +3,7 @@
 import json
 import re
 
-from server.openai.replies.parsers import Delta
+from server.answer.parsers import Delta
 
 # JSON forbids control characters within strings, but models write them, above all line ends in code.
 _ESCAPES = {code: json.dumps(chr(code))[1:-1] for code in range(32)}

@@ -3,10 +3,9 @@
 import re
 
 from engine.text.markers import MarkerSplitter
-from server.openai.replies.call import CallParser
-from server.openai.replies.parsers import Delta, Parser, ReasoningParser, begins
+from server.answer.call import CallParser
+from server.answer.parsers import Delta, Parser, ReasoningParser, begins
 
-TOOL_FORMATS = ("hermes", "llama3_json", "mistral")
 # Markers around calls. Some models have special tokens for them.
 TOOL_MARKS = {"hermes": ("<tool_call>", "</tool_call>"), "mistral": ("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]")}
 
@@ -189,7 +188,7 @@ def make_parser(
 ) -> Parser | None:
     """Make the parser of one message, or return None if its text is only content.
 
-    `tools` is one of TOOL_FORMATS, or None for a message without calls. `names` are the names of the tools.
+    `tools` is one of `server.config.TOOL_FORMATS`, or None for a message without calls. `names` are the names of the tools.
     """
     formats = {"hermes": HermesParser, "mistral": MistralParser, "llama3_json": Llama3Parser}
     inner = formats[tools](names) if tools else Parser()
