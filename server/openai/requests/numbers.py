@@ -1,110 +1,77 @@
 """Numbers in JSON schemas, as llguidance holds them: bounds and constants are floats, integers have 64 bits."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from typing import Any
 
 _LARGEST = 2**63 - 1024  # the last float that llguidance can also hold as an integer
-_FINEST = 1e-10  # step of numbers without `multipleOf`; llguidance divides by no finer power of ten
-_SHORTEST_RANGE = 1e-6  # of numbers that get this step
-_FINER = 1e-15  # distance of numbers from an exclusive bound in shorter ranges; llguidance compares 19 decimals
-_LARGEST_MOVED = 1e9  # exclusive bound that such a distance replaces
-_MOST_STEPS = 10_000  # of `multipleOf`, in units of its last digit; a grammar for 100,000 takes 0.3 s
-_MOST = 9_200_000_000_000_000_000  # the bound of numbers without one; its text in llguidance is exact
-ANY_NUMBER = {"type": "number", "minimum": -_MOST, "maximum": _MOST, "multipleOf": _FINEST}
+_STEP = 1e-10  # of numbers without `multipleOf`; llguidance divides by no finer power of ten
+_PRECISION = 1e-14  # relative; llguidance rounds bounds that have more digits
+_BOUND_DECIMALS = 6  # most decimals of bounds between which this step leaves enough numbers
+_MOST_MULTIPLES = 10_000  # of `multipleOf`, in units of its last digit; a grammar for 100,000 takes 0.3 s
+_BOUNDS = {"minimum": -1, "exclusiveMinimum": -1, "maximum": 1, "exclusiveMaximum": 1}  # with their directions
+_ENDS = (("minimum", "exclusiveMinimum", -_LARGEST), ("maximum", "exclusiveMaximum", _LARGEST))
+ANY_NUMBER = {"type": "number", "minimum": -_LARGEST, "maximum": _LARGEST, "multipleOf": _STEP}
 
 
 def is_number(value: object) -> bool:
     """Whether a JSON value is a finite number."""
-    return (isinstance(value, int) and not isinstance(value, bool)) or (
-        isinstance(value, float) and math.isfinite(value)
-    )
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) != math.inf
 
 
-def is_small(schema: dict[str, Any]) -> bool:
-    """Whether the numbers that a schema names itself are within the bounds of numbers without any."""
-    named: list[Any] = [
-        schema.get(name) for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "const")
-    ]
+def is_usual(schema: dict[str, Any]) -> bool:
+    """Whether the numbers that a schema names are among `ANY_NUMBER`."""
+    named = [schema.get(key) for key in (*_BOUNDS, "const")]
     named += schema["enum"] if isinstance(schema.get("enum"), list) else []
-    return all(abs(value) < _MOST and round(value, 10) == value for value in named if is_number(value))
+    return all(abs(value) <= _LARGEST and round(value, 10) == value for value in named if is_number(value))
 
 
 def divides(value: float) -> bool:
     """Whether llguidance can enforce this `multipleOf` cheaply."""
-    steps = float(min(value, 2 * _MOST_STEPS))
-    while steps % 1 and steps <= _MOST_STEPS:  # as llguidance does
-        steps *= 10
-    return steps <= _MOST_STEPS
+    multiples = float(min(value, 2 * _MOST_MULTIPLES))
+    while multiples % 1 and multiples <= _MOST_MULTIPLES:  # as llguidance does
+        multiples *= 10
+    return multiples <= _MOST_MULTIPLES
 
 
-def bound_numbers(schema: dict[str, Any], *, whole: bool, fill: bool, fine: bool) -> None:
-    """Write a schema's bounds so that no rounding allows a number beyond them. With `fill`, add those that are missing.
+def is_exact(constant: Any) -> bool:
+    """Whether llguidance writes all digits of the integers in a constant, which it reads as floats."""
+    if isinstance(constant, dict):
+        return all(map(is_exact, constant.values()))
+    if isinstance(constant, list):
+        return all(map(is_exact, constant))
+    if not isinstance(constant, int) or constant == 2**63 - 1:
+        return True
+    if abs(constant) >= 2**1023:
+        return False
+    read = float(constant)
+    written = int(read) if abs(read) < 2**63 else int(Decimal(repr(read)))
+    return written == constant
 
-    The added ones leave numbers 19 digits, and ten after the point if `fine`. Raises ValueError if a bound cannot be
-    enforced.
+
+def bound_numbers(schema: dict[str, Any], *, whole: bool) -> None:
+    """Bring a schema's own bounds within 64 bits. Raises ValueError if that leaves no number.
+
+    An exclusive bound that is whole moves by a step: llguidance's 0 < x < 0.5 allows 0.
     """
-    low, high = _bound(schema, -1, whole, fill), _bound(schema, 1, whole, fill)
-    if low > high and max(-low, high) >= 2**53:
-        raise ValueError("No number within the schema's 'minimum' and 'maximum' can be enforced exactly.")
-    short = high - low < _SHORTEST_RANGE
-    if fill and fine and not whole and not short:
-        schema.setdefault("multipleOf", _FINEST)
-    for sign, inclusive, exclusive in ((-1, "minimum", "exclusiveMinimum"), (1, "maximum", "exclusiveMaximum")):
-        bound = schema.get(exclusive, math.inf)
-        if abs(bound) < _LARGEST_MOVED and bound == int(bound):  # llguidance's 1 < x < 1.5 allows 1, but not 1.0
-            step = max(_FINER if short else _FINEST, abs(bound) * 1e-14)
-            schema[inclusive] = schema.pop(exclusive) - sign * step
+    for key, sign in _BOUNDS.items():
+        if not is_number(schema.get(key)):
+            continue
+        if sign * schema[key] < -_LARGEST:
+            raise ValueError(f"The schema's '{key}' must be within ±{_LARGEST}.")
+        schema[key] = min(_LARGEST, max(-_LARGEST, schema[key]))
+        inclusive = key.replace("exclusiveM", "m")
+        moved = schema[key] - sign * max(_STEP, abs(schema[key]) * _PRECISION)
+        if not whole and inclusive not in schema and schema[key] == int(schema[key]) != moved:
+            del schema[key]
+            schema[inclusive] = moved
 
 
-def _bound(schema: dict[str, Any], sign: int, whole: bool, fill: bool) -> float:
-    """Write the upper bound for the `sign` 1, else the lower one, and return it."""
-    inclusive, exclusive = ("maximum", "exclusiveMaximum") if sign > 0 else ("minimum", "exclusiveMinimum")
-    closed, open = schema.pop(inclusive, None), schema.pop(exclusive, None)
-    if open is True:  # JSON Schema's draft 4
-        closed, open = None, closed
-    bounds = [] if closed is None else [(sign * closed, True)]
-    bounds += [] if open is None or open is False else [(sign * open, False)]
-    if not bounds and not fill:
-        return sign * math.inf
-    bound, included = min(bounds, default=(_MOST, True))
-    if whole:
-        bound, included = (math.floor(bound) if included else math.ceil(bound) - 1), True
-    if bound < -_LARGEST:
-        raise ValueError(f"The schema's '{inclusive}' must be within ±{_LARGEST}.")
-    bound = min(bound, _LARGEST)
-    if abs(bound) >= 2**53:  # beyond, floats skip integers
-        written = float(bound)
-        while written > bound or (
-            not whole and Decimal(repr(written)) > int(bound)
-        ):  # llguidance writes it like `repr`
-            written = math.nextafter(written, -math.inf)
-        bound = int(written)
-    schema[inclusive if included else exclusive] = sign * bound
-    return float(sign * bound)
-
-
-def constant(value: Any) -> Any:
-    """Return a constant as llguidance must read it to write this one. Raises ValueError for too many digits."""
-    if isinstance(value, dict):
-        return {name: constant(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [constant(item) for item in value]
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        return value
-    if isinstance(value, int) and (value == 2**63 - 1 or (abs(value) < 2**63 and int(float(value)) == value)):
-        return value
-    if abs(value) < 2**1023 and Decimal(repr(float(value))) == Decimal(repr(value)):
-        for near in (float(value), math.nextafter(value, math.inf), math.nextafter(value, -math.inf)):
-            if _read(near) == value:
-                return near
-    raise ValueError(f"The number {value} in the schema has too many digits for a grammar. A string can hold it.")
-
-
-def _read(value: float) -> float:
-    """Return the number that llguidance reads in a number's text (serde_json without its `float_roundtrip`)."""
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
-    number, scale = float(int("".join(map(str, digits)))), float(f"1e{abs(int(exponent))}")
-    return (-1.0 if sign else 1.0) * (number * scale if int(exponent) >= 0 else number / scale)
+def bound_digits(schema: dict[str, Any], *, step: bool) -> None:
+    """Add the bounds that are missing: numbers have at most 19 digits, and with a `step` ten after the point."""
+    named = [schema[key] for key in _BOUNDS if is_number(schema.get(key))]
+    if step and all(round(bound, _BOUND_DECIMALS) == bound for bound in named):
+        schema.setdefault("multipleOf", _STEP)
+    for inclusive, exclusive, bound in _ENDS:
+        if not is_number(schema.get(inclusive)) and not is_number(schema.get(exclusive)):
+            schema[inclusive] = bound

@@ -1,47 +1,53 @@
 """References within JSON schemas: pointers, `$id` and `$anchor`."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote, urljoin
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_LONGEST_ADDRESS = 300  # characters; joined ones add up
-Resolver = Callable[[str], Any]
+_LONGEST_ADDRESS = 300  # characters; without a limit, nested relative addresses grow quadratically
 
 
-def resolver(root: object) -> Resolver:
-    """Return a function from a reference to the part of the schema `root` that it names, or None.
+class References:
+    """The parts of a schema by their addresses."""
 
-    References are relative to the schema's own `$id`, not to those of its parts.
-    """
-    named: dict[str, Any] = {"": root, "#": root}
-    stack = [(root, "")]  # parts, with the addresses that theirs are relative to
-    while stack:
-        part, base = stack.pop()
-        if isinstance(part, dict):
-            if isinstance(name := part.get("$id"), str):
-                named.setdefault(name, part)
-                if len(name) <= _LONGEST_ADDRESS:
-                    base = _join(base, name.partition("#")[0])
-                    named.setdefault(base, part)
-            for name in (part.get("$anchor"), part.get("$dynamicAnchor")):
-                if isinstance(name, str):
-                    named.setdefault(f"#{name}", part)
-                    named.setdefault(f"{base}#{name}", part)
-        stack += [(inner, base) for inner in _inside(part)]
-    name = root.get("$id") if isinstance(root, dict) else None
-    start = _join("", name.partition("#")[0]) if isinstance(name, str) else ""
+    def __init__(self, root: object) -> None:
+        """Read the `$id`, `$anchor` and `$dynamicAnchor` of all parts."""
+        self._named: dict[str, Any] = {"": root}
+        self._bases: dict[int, str] = {}  # address that a part's references are relative to, by the part's identity
+        stack = [(root, "")]
+        while stack:
+            part, base = stack.pop()
+            if isinstance(part, dict):
+                if isinstance(part.get("$id"), str):
+                    base = _join(base, part["$id"])
+                    self._named.setdefault(base.removesuffix("#"), part)
+                    base = base.partition("#")[0]
+                for anchor in (part.get("$anchor"), part.get("$dynamicAnchor")):
+                    self._named.setdefault(f"{base}#{anchor}", part)
+                self._bases[id(part)] = base
+            stack += [(inner, base) for inner in inside(part)]
+        self._root_base = self._bases.get(id(root), "")
 
-    def resolve(reference: str) -> Any:
-        address, _, pointer = reference.partition("#")
-        joined = _join(start, address)
-        if reference in named or (pointer and not pointer.startswith("/")):
-            return named.get(reference, named.get(f"{joined}#{pointer}"))
-        return _follow(named.get(address, named.get(joined)), pointer)
+    def target(self, part: dict[str, Any], key: str) -> Any:
+        """Return what the reference under `key` names, or None. For a part of no schema, it is relative to the root."""
+        if not isinstance(reference := part[key], str):
+            return None
+        address = _join(self._bases.get(id(part), self._root_base), reference)
+        if address in self._named:
+            return self._named[address]
+        address, _, pointer = address.partition("#")
+        found = self._named.get(address)
+        for name in pointer.split("/")[1:]:
+            name = unquote(name).replace("~1", "/").replace("~0", "~")
+            if isinstance(found, list):
+                found = dict(zip(map(str, range(len(found))), found, strict=True))
+            found = found.get(name) if isinstance(found, dict) else None
+        return found if not pointer or pointer.startswith("/") else None
 
-    return resolve
+    def targets(self, part: dict[str, Any]) -> list[Any]:
+        """Return what all references of a part name."""
+        return [self.target(part, key) for key in REFERENCES if key in part]
 
 
 def _join(base: str, address: str) -> str:
@@ -54,20 +60,11 @@ def _join(base: str, address: str) -> str:
         return address
 
 
-def _follow(target: Any, pointer: str) -> Any:
-    """Return the part of `target` that a JSON pointer names, or None."""
-    for name in pointer.split("/")[1:]:
-        name = unquote(name).replace("~1", "/").replace("~0", "~")
-        if isinstance(target, list):
-            index = int(name) if name.isdecimal() and len(name) < 10 else len(target)
-            target = target[index] if index < len(target) else None
-        else:
-            target = target.get(name) if isinstance(target, dict) else None
-    return target
-
-
-def _inside(part: object) -> Iterable[Any]:
-    return part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+def inside(part: object) -> list[Any]:
+    """Return what is directly in an object or a list."""
+    if isinstance(part, dict):
+        return [*part.values()]
+    return part if isinstance(part, list) else []
 
 
 def objects_in(root: object) -> Iterator[dict[str, Any]]:
@@ -77,4 +74,4 @@ def objects_in(root: object) -> Iterator[dict[str, Any]]:
         part = stack.pop()
         if isinstance(part, dict):
             yield part
-        stack += _inside(part)
+        stack += inside(part)

@@ -4,14 +4,10 @@ Annotations are dropped. Keywords that no grammar enforces are dropped too, or r
 get bounds, so that a weak model cannot fill its answer with digits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from enum import IntEnum
 from typing import Any
 
 from server.http.errors import APIError, invalid
-from server.openai.requests import patterns
 from server.openai.requests.keywords import (
     A_COUNT,
     A_SCHEMA,
@@ -25,15 +21,17 @@ from server.openai.requests.keywords import (
     SCHEMAS,
     UNENFORCED,
     as_list,
-    is_text,
+    is_nullable,
 )
-from server.openai.requests.numbers import ANY_NUMBER, bound_numbers, constant, divides, is_small
-from server.openai.requests.references import REFERENCES, objects_in, resolver
+from server.openai.requests.numbers import ANY_NUMBER, bound_digits, bound_numbers, divides, is_exact, is_usual
+from server.openai.requests.patterns import converted
+from server.openai.requests.references import REFERENCES, References, objects_in
 
 Schema = dict[str, Any] | bool
 
-# No white space but a space after a separator, as `json.dumps` writes.
-_OPTIONS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?", "coerce_one_of": True}
+# No white space but a space after a separator, as `json.dumps` writes. Unknown formats and numbers of properties that
+# llguidance cannot count are left out (`lenient`); what a strict request refuses is found here.
+_OPTIONS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?", "lenient": True}
 _ANY = {"$ref": "#/$defs/any"}
 _ANY_VALUE = {
     "anyOf": [
@@ -43,7 +41,6 @@ _ANY_VALUE = {
         {"type": "object", "additionalProperties": _ANY},
     ]
 }
-_EMPTY: dict[str, Any] = {}
 
 
 def rewritten(
@@ -61,39 +58,32 @@ def check_object(schema: Mapping[str, Any], param: str) -> None:
     _Rewriter(schema, param, False).as_object()
 
 
-class _Alone(IntEnum):
-    """Whether no other schema applies to a value. llguidance intersects those that do.
-
-    Bounds that the client did not write can make the intersection fail.
-    """
-
-    NO = 0
-    WITHIN = 1  # others apply to the value itself, but not to its items and properties
-    YES = 2
-
-
 class _Rewriter:
-    """One schema. The parts that are referred to become definitions, one for each use."""
+    """One schema. Parts that references name become definitions.
+
+    Many methods take `alone`: whether no other schema describes the items and properties of the same value. Only then
+    may bounds be added for those that the schema leaves open: llguidance intersects the schemas of a value, and an
+    intersection of two that refer to themselves does not end.
+    """
 
     def __init__(self, schema: Mapping[str, Any], param: str, strict: bool) -> None:
         self._schema, self._param, self._strict = schema, param, strict
-        self._resolve = resolver(schema)
-        references = {part[key] for part in objects_in(schema) for key in REFERENCES if is_text(part.get(key))}
-        self._shared = {id(target) for target in map(self._resolve, references) if isinstance(target, dict)}
+        self._references = References(schema)
+        parts = [*objects_in(schema)]
+        self._shared = {id(target) for part in parts for target in self._references.targets(part)}
         self._definitions: dict[str, Schema] = {"any": _ANY_VALUE}
-        self._names: dict[tuple[int, _Alone] | str, str] = {}  # of definitions, by part and use, or by content
-        self._waiting: list[tuple[str, dict[str, Any], _Alone]] = []
-        # Whether bounds that the client did not write leave all numbers of the schema possible.
-        self._small = all(map(is_small, objects_in(schema)))
-        # A step of numbers beside another one makes an intersection that llguidance cannot follow.
-        self._stepped = any("multipleOf" in part for part in objects_in(schema))
-        self._ends: dict[str, Schema] = {}  # what references name, after those that name another one
-        self._described: dict[int, tuple[bool, bool]] = {}
-        self._reaching: dict[int, bool] = {}  # parts of the schema that say something about items or properties
+        self._names: dict[tuple[int, bool] | str, str] = {}  # of definitions, by part and `alone`, or by content
+        self._waiting: list[tuple[str, dict[str, Any], bool]] = []
+        self._described: dict[int, tuple[bool, bool]] = {}  # results of `_describes_object` by part
+        self._reaching: dict[int, bool] = {}  # results of `_reaches` by part
+        # Beside other schemas, bounds that the client did not write may leave no number of these, and a step that it
+        # did not write may have a common multiple with theirs that is too large for a grammar.
+        self._usual = all(map(is_usual, parts))
+        self._stepped = any("multipleOf" in part for part in parts)
 
     def root(self, arguments: bool) -> dict[str, Any]:
         """Rewrite the whole schema."""
-        found = self._part(self.as_object() if arguments else self._schema, _Alone.YES)
+        found = self._part(self.as_object() if arguments else self._schema, alone=True)
         if isinstance(found, bool):
             raise self._refused("No value matches the schema.")
         while self._waiting:
@@ -112,25 +102,39 @@ class _Rewriter:
         """Whether a schema allows objects, and whether it allows nothing else."""
         if not isinstance(part, dict):
             return part is True, False
-        if id(part) in self._described:
-            return self._described[id(part)]
-        described = id(part)
-        self._described[described] = True, True  # a loop decides nothing
-        part = _present(part)
-        every = [self._target(part[key]) for key in REFERENCES if key in part] + as_list(part.get("allOf", []))
-        found = [self._describes_object(other) for other in every]
-        for key in ("anyOf", "oneOf"):
-            some = [self._describes_object(other) for other in as_list(part.get(key, []))]
-            found += [(any(possible for possible, _ in some), all(certain for _, certain in some))] if some else []
-        if "type" in part:
-            kinds = as_list(part["type"])
-            found.append(("object" in kinds, kinds == ["object"]))
-        if part.keys() & {"const", "enum"}:
-            values = [isinstance(value, dict) for value in as_list(part.get("enum", [part.get("const")]))]
-            found.append((any(values), all(values)))
-        certain = any(certain for _, certain in found) and not _is_nullable(part)
-        self._described[described] = all(possible for possible, _ in found), certain
-        return self._described[described]
+        if id(part) not in self._described:
+            self._described[id(part)] = True, True  # a loop decides nothing
+            found = [self._one_describes_object(group) for group in self._groups(part)]
+            if part.get("type") is not None:
+                kinds = as_list(part["type"])
+                found.append(("object" in kinds, kinds == ["object"]))
+            if part.keys() & {"const", "enum"}:
+                values = [isinstance(value, dict) for value in as_list(part.get("enum", [part.get("const")]))]
+                found.append((any(values), all(values)))
+            certain = any(certain for _, certain in found) and not is_nullable(part)
+            self._described[id(part)] = all(possible for possible, _ in found), certain
+        return self._described[id(part)]
+
+    def _one_describes_object(self, group: list[Any]) -> tuple[bool, bool]:
+        found = [*map(self._describes_object, group)]
+        return any(possible for possible, _ in found), all(certain for _, certain in found)
+
+    def _groups(self, part: dict[str, Any]) -> list[list[Any]]:
+        """Return the schemas that a part combines: of each group, one must match."""
+        every = [self._target(part, key) for key in REFERENCES if part.get(key) is not None]
+        every += as_list(part.get("allOf") or [])
+        some = [as_list(part[key]) for key in ("anyOf", "oneOf") if part.get(key)]
+        return [*([schema] for schema in every), *some]
+
+    def _reaches(self, part: Any) -> bool:
+        """Whether a schema says something about the items or properties of a value."""
+        if not isinstance(part, dict):
+            return False
+        if id(part) not in self._reaching:
+            self._reaching[id(part)] = True  # a loop may
+            reached = (any(map(self._reaches, group)) for group in self._groups(part))
+            self._reaching[id(part)] = not REACHING.isdisjoint(part) or any(reached)
+        return self._reaching[id(part)]
 
     def _refused(self, message: str) -> APIError:
         return invalid(message, self._param)
@@ -141,229 +145,211 @@ class _Rewriter:
             what = f"'{keyword}'" if value is None else f"{keyword} '{value}'"
             raise self._refused(f"'strict' is not possible with the schema's {what}: no grammar can enforce it.")
 
-    def _part(self, part: Any, alone: _Alone) -> Schema:
+    def _target(self, part: dict[str, Any], key: str) -> Schema:
+        target = self._references.target(part, key)
+        if not isinstance(target, (dict, bool)):
+            raise self._refused(f"The schema's reference '{part[key]!s:.200}' leads to no part of the schema.")
+        return target
+
+    def _referred(self, part: dict[str, Any], key: str) -> Schema:
+        """Return what a reference names; if that only names another part, then that one."""
+        target, passed = self._target(part, key), set[int]()
+        while isinstance(target, dict) and _only_refers(target):
+            if id(target) in passed:
+                raise self._refused(f"The schema's reference '{part[key]}' leads back to itself.")
+            passed.add(id(target))
+            target = self._target(target, "$ref")
+        return target
+
+    def _part(self, part: Any, alone: bool) -> Schema:
         if not isinstance(part, (dict, bool)):
             raise self._refused("A schema must be an object or a boolean, at every level.")
-        if part is False or part is True:
-            return self._inline(_EMPTY, alone) if part else False
+        if isinstance(part, bool):
+            return self._inline({}, alone) if part else False
         return self._definition(part, alone) if id(part) in self._shared else self._inline(part, alone)
 
-    def _definition(self, part: dict[str, Any], alone: _Alone) -> dict[str, Any]:
+    def _definition(self, part: dict[str, Any], alone: bool) -> dict[str, Any]:
         key = (id(part), alone)
         if key not in self._names:
             self._names[key] = str(len(self._names))
             self._waiting.append((self._names[key], part, alone))
         return {"$ref": f"#/$defs/{self._names[key]}"}
 
-    def _reference(self, reference: Any, alone: _Alone) -> Schema:
-        target, passed = self._target(reference), set[int]()
-        if reference not in self._ends:
-            while isinstance(target, dict) and _only_refers(target):
-                if id(target) in passed:
-                    raise self._refused(f"The schema's reference '{reference}' leads back to itself.")
-                passed.add(id(target))
-                target = self._target(target["$ref"])
-            self._ends[reference] = target
-        return self._part(self._ends[reference], alone)
-
-    def _target(self, reference: Any) -> Schema:
-        target = self._resolve(reference) if isinstance(reference, str) else None
-        if not isinstance(target, (dict, bool)):
-            raise self._refused(f"The schema's reference '{reference!s:.200}' leads to no part of the schema.")
-        return target
-
-    def _inline(self, part: dict[str, Any], alone: _Alone) -> Schema:
-        if part.get("not") in (True, _EMPTY):
+    def _inline(self, part: dict[str, Any], alone: bool) -> Schema:
+        if part.get("not") in (True, {}):
             return False
-        part = _present(part)
-        if _is_nullable(part):
-            if part.keys() & COMBINING:
-                return {"anyOf": [self._inline({**part, "nullable": False}, alone), {"type": "null"}]}
-            part["type"] = [*as_list(part["type"]), "null"]
-        known = [key for key in part if key in ENFORCED]
-        combined = [key for key in known if key in COMBINING]
-        fill_parts = False
-        if combined and len({*known} - {"type"}) + len(as_list(part.get("allOf", [0]))) > 2:
-            reaching = self._count_reaching(part)
-            fill_parts = alone is _Alone.YES and not reaching and "type" in part
-            # Beside others, llguidance intersects patternProperties with additionalProperties.
-            within = reaching <= 1 and "patternProperties" not in part
-            alone = min(alone, _Alone.WITHIN if within else _Alone.NO)
-        out: dict[str, Any] = {}
+        found = self._combined(part, alone)
+        return {"anyOf": [found, {"type": "null"}]} if is_nullable(part) else found
+
+    def _combined(self, part: dict[str, Any], alone: bool) -> Schema:
+        """Rewrite a part and the schemas that it combines."""
+        known = _present(part)
         for key in known:
-            inner = _Alone.YES if alone and not self._overlaps(key, part) else _Alone.NO
-            value = self._value(key, part[key], alone if key in COMBINING else inner)
-            if key == "allOf" or key in REFERENCES:
-                out["allOf"] = [*out.get("allOf", ()), *(value if key == "allOf" else [value])]
-            elif value is not None or key == "const":
-                out[key] = value
-        if out.keys() & {"pattern", "enum", "const"}:  # they say more; zod's time zones differ from llguidance's
-            out.pop("format", None)
-        if out.get("format") in patterns.FORMATS:
-            out["pattern"] = patterns.FORMATS[out.pop("format")]
-        for key in [key for key in UNENFORCED if key in part]:
-            self._replace(key, part, out, alone)
+            self._check(key, known[key])
+        combining = not COMBINING.isdisjoint(known)
+        intersecting = combining and _count_schemas(known) > 1
+        own = not REACHING.isdisjoint(known)
+        describing = own + sum(any(map(self._reaches, group)) for group in self._groups(part))
+        # llguidance intersects `patternProperties` with the properties that other schemas leave open.
+        alone = alone and (not intersecting or (describing <= 1 and "patternProperties" not in known))
+
+        def rewritten(schema: Any, group: list[Any]) -> Schema:
+            return self._part(schema, alone and (not intersecting or any(map(self._reaches, group))))
+
+        out: dict[str, Any] = {}
+        for key, value in known.items():
+            if key in REFERENCES:
+                target = self._referred(part, key)
+                out.setdefault("allOf", []).append(rewritten(target, [target]))
+            elif key == "allOf":
+                out.setdefault(key, []).extend(rewritten(schema, [schema]) for schema in value)
+            elif key in ("anyOf", "oneOf"):
+                out[key] = [rewritten(schema, value) for schema in value]
+            elif (found := self._value(key, value, alone and not _overlaps(known))) is not None or key == "const":
+                out[key] = found
+        self._replace_unenforced(known, out, alone and not combining)
         if list(out) == ["allOf"] and len(out["allOf"]) == 1:
             return out["allOf"][0]  # type: ignore[no-any-return]
-        if not out and alone is _Alone.YES:
+        if not out and alone:
             return _ANY
-        if isinstance(out.get("items"), list):  # up to JSON Schema's draft 2019-09
-            out["prefixItems"], out["items"] = out["items"], out.get("additionalItems", _ANY if alone else {})
-        out.pop("additionalItems", None)
-        self._check_sizes(out, alone)
-        constant = bool(out.keys() & {"const", "enum"})
-        fill = alone is _Alone.YES and not combined and not constant
-        fill_parts = fill_parts or bool(alone and REACHING.intersection(known))
-        self._bound(out, fill, fill or (fill_parts and not constant))
-        if fill and len(out) > 1 and not {"array", "object"} & _kinds(out):
-            # One definition for equal numbers and strings: each has a cost in llguidance's lexer.
-            name = self._names.setdefault(str(out), str(len(self._names)))
-            self._definitions[name] = out
-            return {"$ref": f"#/$defs/{name}"}
-        return out
+        self._limit_properties(out, alone and not combining)
+        fills = alone and (not combining or (intersecting and describing == own))
+        return self._bounded(out, alone and not combining, fills)
 
-    @staticmethod
-    def _overlaps(key: str, part: dict[str, Any]) -> bool:
-        """Whether several of the schemas of properties may apply to one value."""
-        named = part.get("patternProperties")
-        several = (len(named) if isinstance(named, dict) else 0) + ("properties" in part) > 1
-        return several and key in ("properties", "patternProperties")
-
-    def _count_reaching(self, part: dict[str, Any]) -> int:
-        """Count the schemas that apply to a value and say something about its items or properties."""
-        every = [self._target(part[key]) for key in REFERENCES if key in part] + as_list(part.get("allOf", []))
-        some = [any(map(self._reaches, as_list(part.get(key, [])))) for key in ("anyOf", "oneOf")]
-        return bool(part.keys() & REACHING) + sum(map(self._reaches, every)) + sum(some)
-
-    def _reaches(self, part: Any) -> bool:
-        if not isinstance(part, dict):
-            return False
-        if id(part) not in self._reaching:
-            self._reaching[id(part)] = True  # a loop may
-            self._reaching[id(part)] = self._count_reaching(_present(part)) > 0
-        return self._reaching[id(part)]
-
-    def _value(self, key: str, value: Any, alone: _Alone) -> Any:
-        """Rewrite a keyword's value. None drops the keyword."""
-        if key in REFERENCES:
-            return self._reference(value, alone)
-        valid, expected = EXPECTED[key]
-        if not valid(value):
+    def _check(self, key: str, value: Any) -> None:
+        valid, expected = EXPECTED.get(key, (None, ""))
+        if valid is not None and not valid(value):
             raise self._refused(f"The schema's '{key}' must be {expected}.")
-        if expected is A_SCHEMA:
-            parts = value if key == "items" and isinstance(value, list) else None
-            return self._part(value, alone) if parts is None else [self._part(part, alone) for part in parts]
-        if expected is SCHEMAS:
+        if key in ("const", "enum") and not is_exact(value):
+            raise self._refused(f"A number in the schema's '{key}' has too many digits for a grammar. Use a string.")
+
+    def _value(self, key: str, value: Any, alone: bool) -> Any:
+        """Rewrite a keyword's value. None drops the keyword."""
+        if key not in EXPECTED:
+            return None
+        expected = EXPECTED[key][1]
+        if expected is A_SCHEMA and not isinstance(value, list):
+            return self._part(value, alone)
+        if expected in (A_SCHEMA, SCHEMAS):
             return [self._part(part, alone) for part in value]
         if expected is NAMED_SCHEMAS:
-            names = {name: name if key == "properties" else self._pattern(name) for name in value}
+            names = {name: self._pattern(name) if key == "patternProperties" else name for name in value}
             return {names[name]: self._part(part, alone) for name, part in value.items() if names[name] is not None}
-        if key in ("const", "enum"):
-            try:
-                return constant(value)
-            except ValueError as error:
-                raise self._refused(str(error)) from None
+        if expected is A_COUNT:
+            return None if key.startswith("max") and value > MOST_COUNT else int(value)
         if key == "pattern":
             return self._pattern(value)
         if key == "multipleOf" and not divides(value):
             return self._skip(key)
-        if expected is A_COUNT:
-            return None if key.startswith("max") and value > MOST_COUNT else int(value)
-        unknown = key == "format" and value not in FORMATS.keys() | patterns.FORMATS.keys()
-        return None if unknown or (isinstance(value, bool) and key == "required") else value
+        return None if key == "required" and isinstance(value, bool) else value
 
     def _pattern(self, pattern: str) -> str | None:
         """Return a pattern as llguidance reads it. None drops it; raises APIError if the request is strict."""
-        found = patterns.converted(pattern)
+        found = converted(pattern)
         if found is None:
             self._skip("pattern", pattern)
         return found
 
-    def _replace(self, key: str, part: dict[str, Any], out: dict[str, Any], alone: _Alone) -> None:
-        """Enforce a keyword that llguidance lacks by others, or skip it."""
-        value = part[key]
-        harmless = value in UNENFORCED[key] or (key == "if" and not part.keys() & {"then", "else"})
-        if harmless or (key.startswith("depend") and isinstance(value, dict) and not any(value.values())):
-            return
-        other = "items" if key == "unevaluatedItems" else "additionalProperties"
-        if key.startswith("unevaluated") and not part.keys() & {*COMBINING, "if", other}:
-            out[other] = self._part(value, _Alone.YES if alone else _Alone.NO)
-        elif key != "propertyNames" or not self._name_properties(value, part, out, alone):
-            self._skip(key)
+    def _replace_unenforced(self, part: dict[str, Any], out: dict[str, Any], alone: bool) -> None:
+        """Enforce keywords that llguidance lacks by others, or skip them. `alone`: the part combines no schemas."""
+        for key in UNENFORCED.keys() & part.keys():
+            value = part[key]
+            without_effect = key == "if" and part.keys().isdisjoint({"then", "else"})
+            if key.startswith("depend") and isinstance(value, dict):
+                without_effect = not any(value.values())
+            if without_effect or value in UNENFORCED[key]:
+                continue
+            other = "items" if key == "unevaluatedItems" else "additionalProperties"
+            if key.startswith("unevaluated") and part.keys().isdisjoint({*COMBINING, "if", "contains", other}):
+                out[other] = self._part(value, alone)
+            elif key != "propertyNames" or not self._name_properties(value, part, out, alone):
+                self._skip(key)
 
-    def _name_properties(self, names: Any, part: dict[str, Any], out: dict[str, Any], alone: _Alone) -> bool:
+    def _name_properties(self, names: Any, part: dict[str, Any], out: dict[str, Any], alone: bool) -> bool:
         """Whether `propertyNames` is replaced by `properties` or `patternProperties`."""
-        names = self._target(names["$ref"]) if isinstance(names, dict) and "$ref" in names else names
-        if not isinstance(names, dict) or alone < _Alone.YES or out.keys() & {"properties", "patternProperties"}:
+        names = self._target(names, "$ref") if isinstance(names, dict) and "$ref" in names else names
+        if not isinstance(names, dict) or not alone or out.keys() & {"properties", "patternProperties"}:
             return False
-        values = part.get("additionalProperties", _EMPTY)
+        values = part.get("additionalProperties", True)
         values = self._definition(values, alone) if isinstance(values, dict) else self._part(values, alone)
         restricting = [*names.keys() & (ENFORCED | UNENFORCED.keys()) - {"type", "format"}]
         if restricting in (["enum"], ["const"]):
             chosen = as_list(names.get("enum", names.get("const")))
             out["properties"] = {name: values for name in chosen if isinstance(name, str)}
-        elif restricting == ["pattern"] and is_text(names["pattern"]) and (found := self._pattern(names["pattern"])):
-            out["patternProperties"] = {found: values}
+        elif restricting == ["pattern"] and isinstance(names["pattern"], str):
+            pattern = self._pattern(names["pattern"])
+            out["patternProperties"] = {pattern: values}
         else:
             return False
         out["additionalProperties"] = False
         return True
 
-    def _check_sizes(self, out: dict[str, Any], alone: _Alone) -> None:
-        """Drop bounds on the number of properties that llguidance refuses, or meets by repeating a name."""
-        required = set(out.get("required", ()))
+    def _limit_properties(self, out: dict[str, Any], alone: bool) -> None:
+        """Leave out numbers of properties that llguidance refuses, or meets by repeating a name."""
+        required = {*out.get("required", ())}
         named = out.get("properties", {}).keys() | required
         closed = out.get("additionalProperties") is False and not out.get("patternProperties")
-        least, most, one = out.pop("minProperties", 0), out.pop("maxProperties", None), len(required) + 1
-        simple = alone is _Alone.YES and (closed or len(named) == len(required))
-        if least >= one:
-            if not simple or least > one:
-                self._skip("minProperties")
-            if simple:
-                out["minProperties"] = one
-        if most is not None and not (closed and most >= len(named)):
-            if simple and (most == one or len(named) == len(required)):
-                out["maxProperties"] = most
-            else:
-                self._skip("maxProperties")
+        countable = alone and (closed or len(named) == len(required))
+        least, most = out.pop("minProperties", 0), out.pop("maxProperties", None)
+        if least > len(required) and countable:
+            out["minProperties"] = len(required) + 1
+        if least > len(required) + countable:
+            self._skip("minProperties")
+        if most is None or (closed and most >= len(named)):
+            return
+        if countable and (most == len(required) + 1 or len(named) == len(required)):
+            out["maxProperties"] = most
+        else:
+            self._skip("maxProperties")
 
-    def _bound(self, out: dict[str, Any], fill: bool, fill_parts: bool) -> None:
-        """Write bounds of numbers.
+    def _bounded(self, out: dict[str, Any], alone: bool, fills: bool) -> Schema:
+        """Add bounds of digits to a rewritten part, and with `fills` to the items and properties that it leaves open.
 
-        With `fill`, bound the digits of all numbers and formats too; with `fill_parts`, those of all items and
-        properties.
+        `alone`: no other schema describes the value itself.
         """
-        kinds = _kinds(out)
-        if kinds & {"integer", "number"}:
-            whole, added = "number" not in kinds, fill or (self._small and "type" in out)
+        kinds = {*as_list(out.get("type", ["array", "object", "number"]))}
+        constant = not out.keys().isdisjoint({"const", "enum"})
+        if constant or "pattern" in out:
+            out.pop("format", None)  # they say more; zod's time zones differ from llguidance's
+        if kinds & {"integer", "number"} and not constant:
+            if alone or (self._usual and "type" in out):
+                bound_digits(out, step="number" in kinds and (alone or not self._stepped))
             try:
-                bound_numbers(out, whole=whole, fill=added, fine=fill or not self._stepped)
+                bound_numbers(out, whole="number" not in kinds)
             except ValueError as error:
                 raise self._refused(str(error)) from None
-        if fill_parts and "array" in kinds:
-            out.setdefault("items", _ANY)
-        if fill_parts and "object" in kinds:
+        if fills and not constant and "array" in kinds:
+            out.setdefault("additionalItems" if isinstance(out.get("items"), list) else "items", _ANY)
+        if fills and not constant and "object" in kinds:
             out.setdefault("additionalProperties", _ANY)
         longest = FORMATS.get(out.get("format", ""))
-        if fill and longest is not None:
+        if longest is not None:
             out.setdefault("maxLength", longest)
+        if not alone or len(out) == 1 or kinds & {"array", "object"}:
+            return out
+        # One definition for equal numbers and strings, each of which has a cost in llguidance's lexer.
+        name = self._names.setdefault(str(out), str(len(self._names)))
+        self._definitions[name] = out
+        return {"$ref": f"#/$defs/{name}"}
 
 
-def _present(part: Mapping[str, Any]) -> dict[str, Any]:
+def _present(part: dict[str, Any]) -> dict[str, Any]:
     """Return a schema without keywords that are null, which some converters write for absent ones."""
     return {key: value for key, value in part.items() if value is not None or key == "const"}
 
 
 def _only_refers(schema: dict[str, Any]) -> bool:
     """Whether a schema says no more than the one that it names."""
-    return [key for key in schema if key in ENFORCED] == ["$ref"] and not _is_nullable(schema)
+    return [key for key in _present(schema) if key in ENFORCED] == ["$ref"] and not is_nullable(schema)
 
 
-def _is_nullable(schema: Mapping[str, Any]) -> bool:
-    """Whether null matches a schema of OpenAPI 3.0 although its `type` or the schemas that it combines exclude null."""
-    constant = schema.keys() & {"enum", "const"} and None not in as_list(schema.get("enum", [schema.get("const")]))
-    return schema.get("nullable") is True and not constant and bool(schema.keys() & {"type", *COMBINING})
+def _count_schemas(part: dict[str, Any]) -> int:
+    """Count the schemas that a part intersects: each keyword but its `type` is one, and each item of `allOf`."""
+    keywords = part.keys() & ENFORCED - {"type", "allOf"}
+    return len(keywords) + len(part.get("allOf", ()))
 
 
-def _kinds(schema: Mapping[str, Any]) -> set[str]:
-    return set(as_list(schema.get("type", ["array", "object", "number"])))
+def _overlaps(part: dict[str, Any]) -> bool:
+    """Whether several of the schemas of properties may apply to one value."""
+    patterns = part.get("patternProperties", ())
+    return len(patterns) + ("properties" in part) > 1 and "patternProperties" in part

@@ -8,7 +8,7 @@ from typing import Any
 from server.http.errors import invalid
 from server.openai.replies.parsers import THINK_CLOSE
 from server.openai.requests.keywords import COMBINING
-from server.openai.requests.references import REFERENCES, Resolver, resolver
+from server.openai.requests.references import References, inside
 from server.openai.requests.schema import check_object, rewritten
 from server.openai.requests.schemas import Tool
 
@@ -146,22 +146,19 @@ def _depth(value: object) -> int:
     depth, level = 0, [value]
     while level and depth <= MAX_SCHEMA_DEPTH:
         depth += 1
-        level = [
-            inner
-            for item in level
-            for inner in (item.values() if isinstance(item, dict) else item if isinstance(item, list) else ())
-        ]
+        level = [inner for item in level for inner in inside(item)]
     return depth
 
 
 def _reference_depth(schema: object) -> int:
     """Return the levels of a schema with its references into itself followed. A reference to a part around it ends."""
-    resolve = resolver(schema)
+    references = References(schema)
     depths: dict[int, int] = {}  # of parts of the schema, by identity; 0 while a part is being visited
     stack = [(schema, False)]
     while stack:
         part, visited = stack.pop()
-        inner = _inner(part, resolve)
+        targets = references.targets(part) if isinstance(part, dict) else []
+        inner = [value for value in (*inside(part), *targets) if isinstance(value, (dict, list))]
         if visited:
             depths[id(part)] = 1 + max((depths.get(id(other), 1) for other in inner), default=0)
         elif id(part) not in depths:
@@ -169,11 +166,3 @@ def _reference_depth(schema: object) -> int:
             stack.append((part, True))
             stack += [(other, False) for other in inner]
     return depths[id(schema)]
-
-
-def _inner(part: object, resolve: Resolver) -> list[object]:
-    """Return the objects and lists directly in a part of a schema, and what the part refers to."""
-    values = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-    references = [part[key] for key in REFERENCES if key in part] if isinstance(part, dict) else ()
-    targets = [resolve(reference) for reference in references if isinstance(reference, str)]
-    return [value for value in (*values, *targets) if isinstance(value, (dict, list))]
