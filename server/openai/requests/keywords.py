@@ -13,11 +13,6 @@ FORMATS: dict[str, int | None] = {
     **dict.fromkeys(("date-time", "time", "duration"), 40),
 }
 COMBINING = {*REFERENCES, "allOf", "anyOf", "oneOf"}
-# Keywords that describe the items or properties of a value.
-REACHING = {
-    *("items", "additionalItems", "prefixItems", "unevaluatedItems", "const", "enum"),
-    *("properties", "additionalProperties", "patternProperties", "unevaluatedProperties", "propertyNames"),
-}
 # Keywords that restrict and that llguidance lacks, with the values that restrict nothing.
 UNENFORCED: dict[str, tuple[Any, ...]] = {
     "not": (False,),

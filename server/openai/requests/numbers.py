@@ -11,7 +11,6 @@ _BOUND_DECIMALS = 6  # most decimals of bounds between which this step leaves en
 _MOST_MULTIPLES = 10_000  # of `multipleOf`, in units of its last digit; a grammar for 100,000 takes 0.3 s
 _BOUNDS = {"minimum": -1, "exclusiveMinimum": -1, "maximum": 1, "exclusiveMaximum": 1}  # with their directions
 _ENDS = (("minimum", "exclusiveMinimum", -_LARGEST), ("maximum", "exclusiveMaximum", _LARGEST))
-ANY_NUMBER = {"type": "number", "minimum": -_LARGEST, "maximum": _LARGEST, "multipleOf": _STEP}
 
 
 def is_number(value: object) -> bool:
@@ -20,8 +19,8 @@ def is_number(value: object) -> bool:
 
 
 def is_usual(schema: dict[str, Any]) -> bool:
-    """Whether the numbers that a schema names are among `ANY_NUMBER`."""
-    named = [schema.get(key) for key in (*_BOUNDS, "const")]
+    """Whether the numbers that a schema names are among those that `bound_digits` leaves."""
+    named: list[Any] = [schema.get(key) for key in (*_BOUNDS, "const")]
     named += schema["enum"] if isinstance(schema.get("enum"), list) else []
     return all(abs(value) <= _LARGEST and round(value, 10) == value for value in named if is_number(value))
 

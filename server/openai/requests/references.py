@@ -1,6 +1,6 @@
 """References within JSON schemas: pointers, `$id` and `$anchor`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urljoin
 
@@ -29,7 +29,7 @@ class References:
             stack += [(inner, base) for inner in inside(part)]
         self._root_base = self._bases.get(id(root), "")
 
-    def target(self, part: dict[str, Any], key: str) -> Any:
+    def target(self, part: Mapping[str, Any], key: str) -> Any:
         """Return what the reference under `key` names, or None. For a part of no schema, it is relative to the root."""
         if not isinstance(reference := part[key], str):
             return None

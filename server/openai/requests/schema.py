@@ -17,13 +17,12 @@ from server.openai.requests.keywords import (
     FORMATS,
     MOST_COUNT,
     NAMED_SCHEMAS,
-    REACHING,
     SCHEMAS,
     UNENFORCED,
     as_list,
     is_nullable,
 )
-from server.openai.requests.numbers import ANY_NUMBER, bound_digits, bound_numbers, divides, is_exact, is_usual
+from server.openai.requests.numbers import bound_digits, bound_numbers, divides, is_exact, is_usual
 from server.openai.requests.patterns import converted
 from server.openai.requests.references import REFERENCES, References, objects_in
 
@@ -33,14 +32,7 @@ Schema = dict[str, Any] | bool
 # llguidance cannot count are left out (`lenient`); what a strict request refuses is found here.
 _OPTIONS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?", "lenient": True}
 _ANY = {"$ref": "#/$defs/any"}
-_ANY_VALUE = {
-    "anyOf": [
-        {"type": ["null", "boolean", "string"]},
-        ANY_NUMBER,
-        {"type": "array", "items": _ANY},
-        {"type": "object", "additionalProperties": _ANY},
-    ]
-}
+_SOME = {"$ref": "#/$defs/some"}
 
 
 def rewritten(
@@ -61,9 +53,9 @@ def check_object(schema: Mapping[str, Any], param: str) -> None:
 class _Rewriter:
     """One schema. Parts that references name become definitions.
 
-    Many methods take `alone`: whether no other schema describes the items and properties of the same value. Only then
-    may bounds be added for those that the schema leaves open: llguidance intersects the schemas of a value, and an
-    intersection of two that refer to themselves does not end.
+    Items and properties that a schema leaves open get bounds of digits by the definition `any`. llguidance intersects
+    the schemas of a value, and an intersection of two that refer to themselves does not end. Thus only a schema that is
+    `alone`, which is not intersected with others, gets `any`; others get `some`, which bounds two levels.
     """
 
     def __init__(self, schema: Mapping[str, Any], param: str, strict: bool) -> None:
@@ -71,15 +63,18 @@ class _Rewriter:
         self._references = References(schema)
         parts = [*objects_in(schema)]
         self._shared = {id(target) for part in parts for target in self._references.targets(part)}
-        self._definitions: dict[str, Schema] = {"any": _ANY_VALUE}
-        self._names: dict[tuple[int, bool] | str, str] = {}  # of definitions, by part and `alone`, or by content
-        self._waiting: list[tuple[str, dict[str, Any], bool]] = []
-        self._described: dict[int, tuple[bool, bool]] = {}  # results of `_describes_object` by part
-        self._reaching: dict[int, bool] = {}  # results of `_reaches` by part
-        # Beside other schemas, bounds that the client did not write may leave no number of these, and a step that it
-        # did not write may have a common multiple with theirs that is too large for a grammar.
+        # In an intersection, bounds that the client did not write may leave no number of these, and a step that it did
+        # not write may have a common multiple with theirs that is too large for a grammar.
         self._usual = all(map(is_usual, parts))
         self._stepped = any("multipleOf" in part for part in parts)
+        number = self._number({"type": "number"}, alone=False)
+        self._definitions: dict[str, Schema] = {
+            "any": _any_value(_ANY, self._number({"type": "number"}, alone=True)),
+            "some": _any_value(_any_value(True, number), number),
+        }
+        self._names: dict[tuple[int, bool] | str, str] = {}  # of definitions, by part and `alone`, or by content
+        self._waiting: list[tuple[str, dict[str, Any], bool]] = []
+        self._objects: dict[int, bool] = {}  # results of `_allows_object` by part
 
     def root(self, arguments: bool) -> dict[str, Any]:
         """Rewrite the whole schema."""
@@ -93,48 +88,24 @@ class _Rewriter:
 
     def as_object(self) -> Mapping[str, Any]:
         """Return the schema, so that only objects match it."""
-        possible, certain = self._describes_object(self._schema)
-        if not possible:
+        if not self._allows_object(self._schema):
             raise self._refused("The parameters of a function must describe an object ('type': 'object').")
-        return self._schema if certain else {**self._schema, "type": "object", "nullable": False}
+        found = self._followed(self._schema, "$ref") if _only_refers(self._schema) else self._schema
+        return {**(found if isinstance(found, Mapping) else {}), "type": "object", "nullable": False}
 
-    def _describes_object(self, part: Any) -> tuple[bool, bool]:
-        """Whether a schema allows objects, and whether it allows nothing else."""
-        if not isinstance(part, dict):
-            return part is True, False
-        if id(part) not in self._described:
-            self._described[id(part)] = True, True  # a loop decides nothing
-            found = [self._one_describes_object(group) for group in self._groups(part)]
-            if part.get("type") is not None:
-                kinds = as_list(part["type"])
-                found.append(("object" in kinds, kinds == ["object"]))
-            if part.keys() & {"const", "enum"}:
-                values = [isinstance(value, dict) for value in as_list(part.get("enum", [part.get("const")]))]
-                found.append((any(values), all(values)))
-            certain = any(certain for _, certain in found) and not is_nullable(part)
-            self._described[id(part)] = all(possible for possible, _ in found), certain
-        return self._described[id(part)]
-
-    def _one_describes_object(self, group: list[Any]) -> tuple[bool, bool]:
-        found = [*map(self._describes_object, group)]
-        return any(possible for possible, _ in found), all(certain for _, certain in found)
-
-    def _groups(self, part: dict[str, Any]) -> list[list[Any]]:
-        """Return the schemas that a part combines: of each group, one must match."""
-        every = [self._target(part, key) for key in REFERENCES if part.get(key) is not None]
-        every += as_list(part.get("allOf") or [])
-        some = [as_list(part[key]) for key in ("anyOf", "oneOf") if part.get(key)]
-        return [*([schema] for schema in every), *some]
-
-    def _reaches(self, part: Any) -> bool:
-        """Whether a schema says something about the items or properties of a value."""
-        if not isinstance(part, dict):
-            return False
-        if id(part) not in self._reaching:
-            self._reaching[id(part)] = True  # a loop may
-            reached = (any(map(self._reaches, group)) for group in self._groups(part))
-            self._reaching[id(part)] = not REACHING.isdisjoint(part) or any(reached)
-        return self._reaching[id(part)]
+    def _allows_object(self, part: Any) -> bool:
+        if not isinstance(part, Mapping):
+            return part is True
+        if id(part) not in self._objects:
+            self._objects[id(part)] = True  # a loop decides nothing
+            known = _present(part)
+            values = as_list(known.get("enum", known.get("const", {})))
+            own = "object" in as_list(known.get("type", "object")) and any(isinstance(value, dict) for value in values)
+            every = [self._target(part, key) for key in REFERENCES if key in known] + as_list(known.get("allOf", []))
+            some = [as_list(known[key]) for key in ("anyOf", "oneOf") if key in known]
+            groups = [*([schema] for schema in every), *some]
+            self._objects[id(part)] = own and all(any(map(self._allows_object, group)) for group in groups)
+        return self._objects[id(part)]
 
     def _refused(self, message: str) -> APIError:
         return invalid(message, self._param)
@@ -145,13 +116,13 @@ class _Rewriter:
             what = f"'{keyword}'" if value is None else f"{keyword} '{value}'"
             raise self._refused(f"'strict' is not possible with the schema's {what}: no grammar can enforce it.")
 
-    def _target(self, part: dict[str, Any], key: str) -> Schema:
+    def _target(self, part: Mapping[str, Any], key: str) -> Schema:
         target = self._references.target(part, key)
         if not isinstance(target, (dict, bool)):
             raise self._refused(f"The schema's reference '{part[key]!s:.200}' leads to no part of the schema.")
         return target
 
-    def _referred(self, part: dict[str, Any], key: str) -> Schema:
+    def _followed(self, part: Mapping[str, Any], key: str) -> Schema:
         """Return what a reference names; if that only names another part, then that one."""
         target, passed = self._target(part, key), set[int]()
         while isinstance(target, dict) and _only_refers(target):
@@ -187,34 +158,28 @@ class _Rewriter:
         for key in known:
             self._check(key, known[key])
         combining = not COMBINING.isdisjoint(known)
-        intersecting = combining and _count_schemas(known) > 1
-        own = not REACHING.isdisjoint(known)
-        describing = own + sum(any(map(self._reaches, group)) for group in self._groups(part))
-        # llguidance intersects `patternProperties` with the properties that other schemas leave open.
-        alone = alone and (not intersecting or (describing <= 1 and "patternProperties" not in known))
-
-        def rewritten(schema: Any, group: list[Any]) -> Schema:
-            return self._part(schema, alone and (not intersecting or any(map(self._reaches, group))))
-
+        intersecting = _intersects(known)
+        alone = alone and not intersecting
         out: dict[str, Any] = {}
         for key, value in known.items():
             if key in REFERENCES:
-                target = self._referred(part, key)
-                out.setdefault("allOf", []).append(rewritten(target, [target]))
+                out.setdefault("allOf", []).append(self._part(self._followed(part, key), alone))
             elif key == "allOf":
-                out.setdefault(key, []).extend(rewritten(schema, [schema]) for schema in value)
-            elif key in ("anyOf", "oneOf"):
-                out[key] = [rewritten(schema, value) for schema in value]
-            elif (found := self._value(key, value, alone and not _overlaps(known))) is not None or key == "const":
+                out.setdefault(key, []).extend(self._part(schema, alone) for schema in value)
+            elif key in EXPECTED and ((found := self._value(key, value, alone)) is not None or key == "const"):
                 out[key] = found
         self._replace_unenforced(known, out, alone and not combining)
         if list(out) == ["allOf"] and len(out["allOf"]) == 1:
             return out["allOf"][0]  # type: ignore[no-any-return]
-        if not out and alone:
-            return _ANY
+        if not out:
+            return _ANY if alone else _SOME
         self._limit_properties(out, alone and not combining)
-        fills = alone and (not combining or (intersecting and describing == own))
-        return self._bounded(out, alone and not combining, fills)
+        if not out.keys().isdisjoint({"const", "enum"}):
+            out.pop("format", None)
+            return out
+        if intersecting or not combining:  # otherwise the one schema that it combines does
+            self._fill(out, _ANY if alone else _SOME)
+        return self._with_digits(out, alone and not combining)
 
     def _check(self, key: str, value: Any) -> None:
         valid, expected = EXPECTED.get(key, (None, ""))
@@ -225,8 +190,6 @@ class _Rewriter:
 
     def _value(self, key: str, value: Any, alone: bool) -> Any:
         """Rewrite a keyword's value. None drops the keyword."""
-        if key not in EXPECTED:
-            return None
         expected = EXPECTED[key][1]
         if expected is A_SCHEMA and not isinstance(value, list):
             return self._part(value, alone)
@@ -302,29 +265,25 @@ class _Rewriter:
         else:
             self._skip("maxProperties")
 
-    def _bounded(self, out: dict[str, Any], alone: bool, fills: bool) -> Schema:
-        """Add bounds of digits to a rewritten part, and with `fills` to the items and properties that it leaves open.
+    @staticmethod
+    def _fill(out: dict[str, Any], filler: Schema) -> None:
+        """Describe the items and properties that a rewritten schema leaves open."""
+        kinds = _kinds(out)
+        if "array" in kinds:
+            out.setdefault("additionalItems" if isinstance(out.get("items"), list) else "items", filler)
+        if "object" in kinds:
+            out.setdefault("additionalProperties", filler)
 
-        `alone`: no other schema describes the value itself.
-        """
-        kinds = {*as_list(out.get("type", ["array", "object", "number"]))}
-        constant = not out.keys().isdisjoint({"const", "enum"})
-        if constant or "pattern" in out:
-            out.pop("format", None)  # they say more; zod's time zones differ from llguidance's
-        if kinds & {"integer", "number"} and not constant:
-            if alone or (self._usual and "type" in out):
-                bound_digits(out, step="number" in kinds and (alone or not self._stepped))
-            try:
-                bound_numbers(out, whole="number" not in kinds)
-            except ValueError as error:
-                raise self._refused(str(error)) from None
-        if fills and not constant and "array" in kinds:
-            out.setdefault("additionalItems" if isinstance(out.get("items"), list) else "items", _ANY)
-        if fills and not constant and "object" in kinds:
-            out.setdefault("additionalProperties", _ANY)
+    def _with_digits(self, out: dict[str, Any], alone: bool) -> Schema:
+        """Bound the digits of a rewritten schema's own numbers and formats."""
+        if "pattern" in out:
+            out.pop("format", None)  # the pattern says more; zod's time zones differ from llguidance's
         longest = FORMATS.get(out.get("format", ""))
         if longest is not None:
             out.setdefault("maxLength", longest)
+        kinds = _kinds(out)
+        if kinds & {"integer", "number"}:
+            self._number(out, alone)
         if not alone or len(out) == 1 or kinds & {"array", "object"}:
             return out
         # One definition for equal numbers and strings, each of which has a cost in llguidance's lexer.
@@ -332,24 +291,41 @@ class _Rewriter:
         self._definitions[name] = out
         return {"$ref": f"#/$defs/{name}"}
 
+    def _number(self, out: dict[str, Any], alone: bool) -> dict[str, Any]:
+        fractional = "number" in _kinds(out)
+        if alone or (self._usual and "type" in out):
+            bound_digits(out, step=fractional and (alone or not self._stepped))
+        try:
+            bound_numbers(out, whole=not fractional)
+        except ValueError as error:
+            raise self._refused(str(error)) from None
+        return out
 
-def _present(part: dict[str, Any]) -> dict[str, Any]:
+
+def _any_value(inner: Schema, number: Schema) -> Schema:
+    """Return a schema of all values, whose items and properties match `inner`."""
+    array, mapping = {"type": "array", "items": inner}, {"type": "object", "additionalProperties": inner}
+    return {"anyOf": [{"type": ["null", "boolean", "string"]}, number, array, mapping]}
+
+
+def _present(part: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema without keywords that are null, which some converters write for absent ones."""
     return {key: value for key, value in part.items() if value is not None or key == "const"}
 
 
-def _only_refers(schema: dict[str, Any]) -> bool:
+def _only_refers(schema: Mapping[str, Any]) -> bool:
     """Whether a schema says no more than the one that it names."""
     return [key for key in _present(schema) if key in ENFORCED] == ["$ref"] and not is_nullable(schema)
 
 
-def _count_schemas(part: dict[str, Any]) -> int:
-    """Count the schemas that a part intersects: each keyword but its `type` is one, and each item of `allOf`."""
-    keywords = part.keys() & ENFORCED - {"type", "allOf"}
-    return len(keywords) + len(part.get("allOf", ()))
-
-
-def _overlaps(part: dict[str, Any]) -> bool:
-    """Whether several of the schemas of properties may apply to one value."""
+def _intersects(part: dict[str, Any]) -> bool:
+    """Whether a schema says that several may apply to the value or to a property, beside its `type`."""
     patterns = part.get("patternProperties", ())
-    return len(patterns) + ("properties" in part) > 1 and "patternProperties" in part
+    if len(patterns) + ("properties" in part) > 1 and patterns:
+        return True
+    schemas = len(part.keys() & ENFORCED - {"type", "allOf"}) + len(part.get("allOf", ()))
+    return schemas > 1 and not COMBINING.isdisjoint(part)
+
+
+def _kinds(schema: dict[str, Any]) -> set[str]:
+    return {*as_list(schema.get("type", ["array", "object", "number"]))}
