@@ -27,7 +27,7 @@ UNENFORCED: dict[str, tuple[Any, ...]] = {
 }
 
 A_SCHEMA, SCHEMAS, NAMED_SCHEMAS = "a schema", "a list of schemas", "an object of schemas"
-A_COUNT, A_NUMBER, A_STRING = "a whole number, at least 0", "a number", "a string"
+A_COUNT = "a whole number, at least 0"
 
 
 def as_list(value: Any) -> list[Any]:
@@ -40,43 +40,33 @@ def is_nullable(schema: Mapping[str, Any]) -> bool:
     return schema.get("nullable") is True and not constant and bool(schema.keys() & {"type", *COMBINING})
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: Any) -> bool:
-    return is_number(value) and value >= 0 and value == int(value)
-
-
-def _is_bound(value: Any) -> bool:
-    return isinstance(value, bool) or is_number(value)  # a boolean in draft 4
-
-
 def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-def _is_type(value: Any) -> bool:
-    return _is_text(value) or (_is_names(value) and value != [])
-
-
-def _is_required(value: Any) -> bool:
-    return isinstance(value, bool) or _is_names(value)  # a boolean in draft 3
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 _KINDS: list[tuple[str, Callable[[Any], bool], str]] = [
     ("items additionalItems additionalProperties", lambda _: True, A_SCHEMA),
     ("allOf anyOf oneOf prefixItems", lambda value: isinstance(value, list), SCHEMAS),
     ("properties patternProperties", lambda value: isinstance(value, dict), NAMED_SCHEMAS),
-    ("minLength maxLength minItems maxItems minProperties maxProperties", _is_count, A_COUNT),
-    ("minimum maximum", is_number, A_NUMBER),
-    ("exclusiveMinimum exclusiveMaximum", _is_bound, A_NUMBER),
+    (
+        "minLength maxLength minItems maxItems minProperties maxProperties",
+        lambda value: is_number(value) and value >= 0 and value == int(value),
+        A_COUNT,
+    ),
+    ("minimum maximum", is_number, "a number"),
+    # In draft 4, these are flags.
+    ("exclusiveMinimum exclusiveMaximum", lambda value: isinstance(value, bool) or is_number(value), "a number"),
     ("multipleOf", lambda value: is_number(value) and value > 0, "a number greater than 0"),
-    ("type", _is_type, "a string or a list of strings"),
-    ("required", _is_required, "a list of strings"),
+    (
+        "type",
+        lambda value: isinstance(value, str) or (value != [] and _is_names(value)),
+        "a string or a list of strings",
+    ),
+    # In draft 3, this is a flag of a property.
+    ("required", lambda value: isinstance(value, bool) or _is_names(value), "a list of strings"),
     ("enum", lambda value: isinstance(value, list) and value != [], "a list of at least one value"),
     ("const", lambda _: True, "a value"),
-    ("pattern format", _is_text, A_STRING),
+    ("pattern format", lambda value: isinstance(value, str), "a string"),
 ]
 EXPECTED = {key: (valid, expected) for keys, valid, expected in _KINDS for key in keys.split()}
 ENFORCED = {*EXPECTED, *REFERENCES}

@@ -1,5 +1,6 @@
 """Numbers in JSON schemas, as llguidance holds them: bounds and constants are floats, integers have 64 bits."""
 
+import json
 import math
 from decimal import Decimal
 from typing import Any
@@ -34,18 +35,16 @@ def divides(value: float) -> bool:
 
 
 def is_exact(constant: Any) -> bool:
-    """Whether llguidance writes all digits of the integers in a constant, which it reads as floats."""
-    if isinstance(constant, dict):
-        return all(map(is_exact, constant.values()))
-    if isinstance(constant, list):
-        return all(map(is_exact, constant))
-    if not isinstance(constant, int) or constant == 2**63 - 1:
-        return True
-    if abs(constant) >= 2**1023:
-        return False
-    read = float(constant)
-    written = int(read) if abs(read) < 2**63 else int(Decimal(repr(read)))
-    return written == constant
+    """Whether llguidance writes all digits of the integers in a constant."""
+    return bool(json.loads(json.dumps(constant), parse_int=_written) == constant)
+
+
+def _written(digits: str) -> float:
+    """Return the integer that llguidance writes for one in a constant: it reads a float."""
+    number = int(digits)
+    if abs(number) < 2**63:
+        return min(int(float(number)), 2**63 - 1)
+    return int(Decimal(repr(float(number)))) if abs(number) < 2**1023 else math.inf
 
 
 def bound_numbers(schema: dict[str, Any], *, whole: bool) -> None:

@@ -1,6 +1,6 @@
 """References within JSON schemas: pointers, `$id` and `$anchor`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urljoin
 
@@ -15,10 +15,12 @@ class References:
         """Read the `$id`, `$anchor` and `$dynamicAnchor` of all parts."""
         self._named: dict[str, Any] = {"": root}
         self._bases: dict[int, str] = {}  # address that a part's references are relative to, by the part's identity
+        self.parts: list[dict[str, Any]] = []  # all objects, those in constants too
         stack = [(root, "")]
         while stack:
             part, base = stack.pop()
             if isinstance(part, dict):
+                self.parts.append(part)
                 if isinstance(part.get("$id"), str):
                     base = _join(base, part["$id"])
                     self._named.setdefault(base.removesuffix("#"), part)
@@ -65,13 +67,3 @@ def inside(part: object) -> list[Any]:
     if isinstance(part, dict):
         return [*part.values()]
     return part if isinstance(part, list) else []
-
-
-def objects_in(root: object) -> Iterator[dict[str, Any]]:
-    """Yield all objects in a schema, those in constants too."""
-    stack = [root]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, dict):
-            yield part
-        stack += inside(part)

@@ -8,31 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.http.errors import APIError, invalid
-from server.openai.requests.keywords import (
-    A_COUNT,
-    A_SCHEMA,
-    COMBINING,
-    ENFORCED,
-    EXPECTED,
-    FORMATS,
-    MOST_COUNT,
-    NAMED_SCHEMAS,
-    SCHEMAS,
-    UNENFORCED,
-    as_list,
-    is_nullable,
-)
+from server.openai.requests import keywords
+from server.openai.requests.keywords import COMBINING, ENFORCED, EXPECTED, UNENFORCED, as_list, is_nullable
 from server.openai.requests.numbers import bound_digits, bound_numbers, divides, is_exact, is_usual
 from server.openai.requests.patterns import converted
-from server.openai.requests.references import REFERENCES, References, objects_in
+from server.openai.requests.references import REFERENCES, References
 
 Schema = dict[str, Any] | bool
 
 # No white space but a space after a separator, as `json.dumps` writes. Unknown formats and numbers of properties that
 # llguidance cannot count are left out (`lenient`); what a strict request refuses is found here.
 _OPTIONS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?", "lenient": True}
-_ANY = {"$ref": "#/$defs/any"}
-_SOME = {"$ref": "#/$defs/some"}
 
 
 def rewritten(
@@ -61,17 +47,11 @@ class _Rewriter:
     def __init__(self, schema: Mapping[str, Any], param: str, strict: bool) -> None:
         self._schema, self._param, self._strict = schema, param, strict
         self._references = References(schema)
-        parts = [*objects_in(schema)]
-        self._shared = {id(target) for part in parts for target in self._references.targets(part)}
         # In an intersection, bounds that the client did not write may leave no number of these, and a step that it did
         # not write may have a common multiple with theirs that is too large for a grammar.
-        self._usual = all(map(is_usual, parts))
-        self._stepped = any("multipleOf" in part for part in parts)
-        number = self._number({"type": "number"}, alone=False)
-        self._definitions: dict[str, Schema] = {
-            "any": _any_value(_ANY, self._number({"type": "number"}, alone=True)),
-            "some": _any_value(_any_value(True, number), number),
-        }
+        self._usual = all(map(is_usual, self._references.parts))
+        self._stepped = any("multipleOf" in part for part in self._references.parts)
+        self._definitions: dict[str, Schema] = {}
         self._names: dict[tuple[int, bool] | str, str] = {}  # of definitions, by part and `alone`, or by content
         self._waiting: list[tuple[str, dict[str, Any], bool]] = []
         self._objects: dict[int, bool] = {}  # results of `_allows_object` by part
@@ -83,7 +63,7 @@ class _Rewriter:
             raise self._refused("No value matches the schema.")
         while self._waiting:
             name, target, alone = self._waiting.pop()
-            self._definitions[name] = self._inline(target, alone)
+            self._definitions[name] = self._part(target, alone)
         return {**found, "$defs": self._definitions, "x-guidance": _OPTIONS}
 
     def as_object(self) -> Mapping[str, Any]:
@@ -132,38 +112,39 @@ class _Rewriter:
             target = self._target(target, "$ref")
         return target
 
-    def _part(self, part: Any, alone: bool) -> Schema:
-        if not isinstance(part, (dict, bool)):
-            raise self._refused("A schema must be an object or a boolean, at every level.")
+    def _definition(self, part: Schema, alone: bool) -> Schema:
+        """Rewrite what several parts may name, once for each use."""
         if isinstance(part, bool):
-            return self._inline({}, alone) if part else False
-        return self._definition(part, alone) if id(part) in self._shared else self._inline(part, alone)
-
-    def _definition(self, part: dict[str, Any], alone: bool) -> dict[str, Any]:
+            return self._part(part, alone)
         key = (id(part), alone)
         if key not in self._names:
             self._names[key] = str(len(self._names))
             self._waiting.append((self._names[key], part, alone))
         return {"$ref": f"#/$defs/{self._names[key]}"}
 
-    def _inline(self, part: dict[str, Any], alone: bool) -> Schema:
-        if part.get("not") in (True, {}):
+    def _part(self, part: Any, alone: bool) -> Schema:
+        if not isinstance(part, (dict, bool)):
+            raise self._refused("A schema must be an object or a boolean, at every level.")
+        if part is False or (part is not True and part.get("not") in (True, {})):
             return False
+        part = {} if part is True else part
         found = self._combined(part, alone)
         return {"anyOf": [found, {"type": "null"}]} if is_nullable(part) else found
 
     def _combined(self, part: dict[str, Any], alone: bool) -> Schema:
         """Rewrite a part and the schemas that it combines."""
         known = _present(part)
-        for key in known:
-            self._check(key, known[key])
+        for key in [key for key in known if key in EXPECTED]:
+            valid, expected = EXPECTED[key]
+            if not valid(known[key]):
+                raise self._refused(f"The schema's '{key}' must be {expected}.")
         combining = not COMBINING.isdisjoint(known)
         intersecting = _intersects(known)
         alone = alone and not intersecting
         out: dict[str, Any] = {}
         for key, value in known.items():
             if key in REFERENCES:
-                out.setdefault("allOf", []).append(self._part(self._followed(part, key), alone))
+                out.setdefault("allOf", []).append(self._definition(self._followed(part, key), alone))
             elif key == "allOf":
                 out.setdefault(key, []).extend(self._part(schema, alone) for schema in value)
             elif key in EXPECTED and ((found := self._value(key, value, alone)) is not None or key == "const"):
@@ -172,36 +153,31 @@ class _Rewriter:
         if list(out) == ["allOf"] and len(out["allOf"]) == 1:
             return out["allOf"][0]  # type: ignore[no-any-return]
         if not out:
-            return _ANY if alone else _SOME
+            return self._any(alone)
         self._limit_properties(out, alone and not combining)
         if not out.keys().isdisjoint({"const", "enum"}):
             out.pop("format", None)
             return out
         if intersecting or not combining:  # otherwise the one schema that it combines does
-            self._fill(out, _ANY if alone else _SOME)
+            self._fill(out, alone)
         return self._with_digits(out, alone and not combining)
-
-    def _check(self, key: str, value: Any) -> None:
-        valid, expected = EXPECTED.get(key, (None, ""))
-        if valid is not None and not valid(value):
-            raise self._refused(f"The schema's '{key}' must be {expected}.")
-        if key in ("const", "enum") and not is_exact(value):
-            raise self._refused(f"A number in the schema's '{key}' has too many digits for a grammar. Use a string.")
 
     def _value(self, key: str, value: Any, alone: bool) -> Any:
         """Rewrite a keyword's value. None drops the keyword."""
         expected = EXPECTED[key][1]
-        if expected is A_SCHEMA and not isinstance(value, list):
+        if expected is keywords.A_SCHEMA and not isinstance(value, list):
             return self._part(value, alone)
-        if expected in (A_SCHEMA, SCHEMAS):
+        if expected in (keywords.A_SCHEMA, keywords.SCHEMAS):
             return [self._part(part, alone) for part in value]
-        if expected is NAMED_SCHEMAS:
+        if expected is keywords.NAMED_SCHEMAS:
             names = {name: self._pattern(name) if key == "patternProperties" else name for name in value}
             return {names[name]: self._part(part, alone) for name, part in value.items() if names[name] is not None}
-        if expected is A_COUNT:
-            return None if key.startswith("max") and value > MOST_COUNT else int(value)
+        if expected is keywords.A_COUNT:
+            return None if key.startswith("max") and value > keywords.MOST_COUNT else int(value)
         if key == "pattern":
             return self._pattern(value)
+        if key in ("const", "enum") and not is_exact(value):
+            raise self._refused(f"A number in the schema's '{key}' has too many digits for a grammar. Use a string.")
         if key == "multipleOf" and not divides(value):
             return self._skip(key)
         return None if key == "required" and isinstance(value, bool) else value
@@ -215,7 +191,7 @@ class _Rewriter:
 
     def _replace_unenforced(self, part: dict[str, Any], out: dict[str, Any], alone: bool) -> None:
         """Enforce keywords that llguidance lacks by others, or skip them. `alone`: the part combines no schemas."""
-        for key in UNENFORCED.keys() & part.keys():
+        for key in [key for key in part if key in UNENFORCED]:
             value = part[key]
             without_effect = key == "if" and part.keys().isdisjoint({"then", "else"})
             if key.startswith("depend") and isinstance(value, dict):
@@ -233,14 +209,12 @@ class _Rewriter:
         names = self._target(names, "$ref") if isinstance(names, dict) and "$ref" in names else names
         if not isinstance(names, dict) or not alone or out.keys() & {"properties", "patternProperties"}:
             return False
-        values = part.get("additionalProperties", True)
-        values = self._definition(values, alone) if isinstance(values, dict) else self._part(values, alone)
+        values = self._definition(part.get("additionalProperties", True), alone)
         restricting = [*names.keys() & (ENFORCED | UNENFORCED.keys()) - {"type", "format"}]
         if restricting in (["enum"], ["const"]):
             chosen = as_list(names.get("enum", names.get("const")))
             out["properties"] = {name: values for name in chosen if isinstance(name, str)}
-        elif restricting == ["pattern"] and isinstance(names["pattern"], str):
-            pattern = self._pattern(names["pattern"])
+        elif restricting == ["pattern"] and (pattern := self._value("pattern", names["pattern"], alone)):
             out["patternProperties"] = {pattern: values}
         else:
             return False
@@ -265,20 +239,29 @@ class _Rewriter:
         else:
             self._skip("maxProperties")
 
-    @staticmethod
-    def _fill(out: dict[str, Any], filler: Schema) -> None:
+    def _fill(self, out: dict[str, Any], alone: bool) -> None:
         """Describe the items and properties that a rewritten schema leaves open."""
         kinds = _kinds(out)
         if "array" in kinds:
-            out.setdefault("additionalItems" if isinstance(out.get("items"), list) else "items", filler)
+            out.setdefault("additionalItems" if isinstance(out.get("items"), list) else "items", self._any(alone))
         if "object" in kinds:
-            out.setdefault("additionalProperties", filler)
+            out.setdefault("additionalProperties", self._any(alone))
+
+    def _any(self, alone: bool) -> Schema:
+        """Return a schema of all values whose digits are bounded."""
+        number = self._number({"type": "number"}, alone)
+        if alone:
+            self._definitions["any"] = _any_value({"$ref": "#/$defs/any"}, number)
+            return {"$ref": "#/$defs/any"}
+        self._definitions["inner"] = _any_value(True, number)
+        self._definitions["some"] = _any_value({"$ref": "#/$defs/inner"}, number)
+        return {"$ref": "#/$defs/some"}
 
     def _with_digits(self, out: dict[str, Any], alone: bool) -> Schema:
         """Bound the digits of a rewritten schema's own numbers and formats."""
         if "pattern" in out:
             out.pop("format", None)  # the pattern says more; zod's time zones differ from llguidance's
-        longest = FORMATS.get(out.get("format", ""))
+        longest = keywords.FORMATS.get(out.get("format", ""))
         if longest is not None:
             out.setdefault("maxLength", longest)
         kinds = _kinds(out)
@@ -320,8 +303,7 @@ def _only_refers(schema: Mapping[str, Any]) -> bool:
 
 def _intersects(part: dict[str, Any]) -> bool:
     """Whether a schema says that several may apply to the value or to a property, beside its `type`."""
-    patterns = part.get("patternProperties", ())
-    if len(patterns) + ("properties" in part) > 1 and patterns:
+    if {"properties", "patternProperties"} <= part.keys():
         return True
     schemas = len(part.keys() & ENFORCED - {"type", "allOf"}) + len(part.get("allOf", ()))
     return schemas > 1 and not COMBINING.isdisjoint(part)

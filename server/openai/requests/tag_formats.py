@@ -8,7 +8,8 @@ from server.openai.requests.schemas import RequestModel
 
 Marker = Annotated[str, Field(min_length=1)]
 Markers = Annotated[list[Marker], Field(min_length=1)]
-Triggers = Annotated[list[Marker], Field(min_length=1, max_length=128)]
+Formats = Annotated[list["Format"], Field(min_length=1)]
+Tags = Annotated[list["Tag"], Field(min_length=1)]
 
 
 class _Strict(RequestModel):
@@ -38,12 +39,12 @@ class AnyText(_Strict):
 
 class SequenceOf(_Strict):
     type: Literal["sequence"]
-    elements: Annotated[list["Format"], Field(min_length=1)]
+    elements: Formats
 
 
 class OneOf(_Strict):
     type: Literal["or"]
-    elements: Annotated[list["Format"], Field(min_length=1)]
+    elements: Formats
 
 
 class Tag(_Strict):
@@ -53,21 +54,25 @@ class Tag(_Strict):
     end: str | Markers
 
 
-class TriggeredTags(_Strict):
-    type: Literal["triggered_tags"]
-    triggers: Triggers
-    tags: Annotated[list[Tag], Field(min_length=1)]
+class _Repeated(_Strict):
+    at_least_one: bool = False
+    stop_after_first: bool = False
+
+
+class _Triggered(_Repeated):
+    triggers: Annotated[list[Marker], Field(min_length=1, max_length=128)]
     excludes: list[Marker] = Field(default=[])
-    at_least_one: bool = False
-    stop_after_first: bool = False
 
 
-class TagsWithSeparator(_Strict):
+class TriggeredTags(_Triggered):
+    type: Literal["triggered_tags"]
+    tags: Tags
+
+
+class TagsWithSeparator(_Repeated):
     type: Literal["tags_with_separator"]
-    tags: Annotated[list[Tag], Field(min_length=1)]
+    tags: Tags
     separator: str
-    at_least_one: bool = False
-    stop_after_first: bool = False
 
 
 Format = Annotated[
@@ -76,18 +81,17 @@ Format = Annotated[
 ]
 
 
+class StructuralTag(_Strict):
+    type: Literal["structural_tag"] = "structural_tag"
+    format: Format
+
+
 class Structure(_Strict):
     begin: Marker
     schema_: dict[str, Any] = Field(alias="schema")
     end: str
 
 
-class StructuralTag(_Strict):
-    type: Literal["structural_tag"] = "structural_tag"
-    format: Format
-
-
-class OlderStructuralTag(_Strict):
+class OlderStructuralTag(_Triggered):
     type: Literal["structural_tag"] = "structural_tag"
     structures: Annotated[list[Structure], Field(min_length=1)]
-    triggers: Triggers

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -20,6 +21,7 @@ from server.openai.requests.tag_formats import (
     Regex,
     SequenceOf,
     StructuralTag,
+    Structure,
     Tag,
     TagsWithSeparator,
     TriggeredTags,
@@ -28,10 +30,15 @@ from server.openai.requests.tag_formats import (
 MAX_GRAMMAR_CHARACTERS = 2**18
 
 _TEXT = "/(?s:.*)/"
-_END_OF_ANSWER: tuple[str, ...] = ()
 
-# The texts of which one follows a format. None: what follows is no fixed text, so a free text would not end.
-Following = tuple[str, ...] | None
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The texts of which one follows a format; none at the end of the answer."""
+
+    one: str = ""  # expression of any of them
+    plain: str = ""  # name of a terminal for those without added tokens
+    marked: tuple[str, ...] = ()  # the others
 
 
 def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> tuple[str, tuple[str, ...]]:
@@ -43,11 +50,10 @@ def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> tuple[
     check_size(value, param)
     builder = _Builder(tokenizer, param)
     if "structures" in value:
-        older = validate(OlderStructuralTag, value, param)
-        expression = builder.older(older, param)
+        expression = builder.triggered(validate(OlderStructuralTag, value, param), param, _Ends())
     else:
         format = validate(StructuralTag, value, param).format
-        expression = builder.expression(format, f"{param}.format", _END_OF_ANSWER)
+        expression = builder.expression(format, f"{param}.format", _Ends())
     return "\n".join([expression, *builder.rules]), tuple(builder.markers)
 
 
@@ -55,103 +61,106 @@ class _Builder:
     """Collects rules.
 
     In expressions, a free text ends at the first of the texts that may follow it. Added tokens are forced by their
-    ids: they are no text, so a free text ends before them in any case.
+    ids: they are no text, so a free text ends before them in any case. Where `ends` is None, what follows is no fixed
+    text, and a free text would not end.
     """
 
     def __init__(self, tokenizer: PromptTokenizer, param: str) -> None:
         self._tokenizer, self._param = tokenizer, param
         self._names: dict[tuple[str, str], str] = {}  # rules by their attributes and bodies
         self._size = 0
-        self._pieces_of: dict[str, list[str]] = {}
-        self._ends_of: dict[tuple[str, ...], tuple[str, list[str]]] = {}
-        self._untils: dict[tuple[str, Following], str] = {}  # rules of `_until`, and of `_one_of` without a body
         self.rules: list[str] = []
         self.markers: dict[str, int] = {}  # added tokens that are named, with their ids
 
-    def expression(self, format: Format, path: str, following: Following) -> str:
+    def expression(self, format: Format, path: str, ends: _Ends | None) -> str:
         """Return an expression of a format and of what follows it. Raises APIError naming a part of `path`."""
         match format:
             case AnyText():
-                return self._until(self._free_text(format.excludes, path, following), following)
+                return self._until(self._free_text(format.excludes, path, ends), ends)
             case ConstString():
-                return f"{self._literal(format.value)} {self._one_of(following)}"
+                return f"{self._literal(format.value)} {_one(ends)}"
             case Regex():
-                return self._until(regular_expression(format.pattern, f"{path}.pattern"), following)
+                return self._until(regular_expression(format.pattern, f"{path}.pattern"), ends)
             case JsonSchema():
                 if format.style != "json":
                     raise invalid(f"'{path}.style' must be 'json'.", f"{path}.style")
-                return f"{self._schema(format.json_schema, f'{path}.json_schema')} {self._one_of(following)}"
+                return f"{self._schema(format.json_schema, f'{path}.json_schema')} {_one(ends)}"
             case SequenceOf():
-                return self._sequence(format.elements, path, following)
+                return self._sequence(format.elements, path, ends)
             case OneOf():
                 items = enumerate(format.elements)
-                return _alternatives(self.expression(item, f"{path}.elements[{i}]", following) for i, item in items)
+                return _alternatives(self.expression(item, f"{path}.elements[{i}]", ends) for i, item in items)
             case Tag():
-                begin = self._literal(format.begin)
-                return f"{begin} {self._inside(format.content, f'{path}.content', format.end, following)}"
+                return f"{self._literal(format.begin)} {self._inside(format, path, ends)}"
             case TriggeredTags():
-                rests = []  # of each tag, after the start that ends the free text
-                for index, tag in enumerate(format.tags):
-                    name = f"{path}.tags[{index}]"
-                    head, begin = self._divided(tag.begin, format.triggers, f"{name}.begin")
-                    inside = self._inside(tag.content, f"{name}.content", tag.end, None)
-                    rests.append((head, f"{self._literal(begin)} {inside}"))
-                return self._triggered(format, rests, path, following)
+                return self.triggered(format, path, ends)
             case TagsWithSeparator():
-                return f"{self._separated(format, path)} {self._one_of(following)}"
+                items = enumerate(format.tags)
+                tag = self._rule(_alternatives(self.expression(item, f"{path}.tags[{i}]", None) for i, item in items))
+                more = "" if format.stop_after_first else f"({self._literal(format.separator)} {tag})*"
+                return f"({tag} {more}){'' if format.at_least_one else '?'} {_one(ends)}"
 
-    def older(self, format: OlderStructuralTag, path: str) -> str:
-        """Return an expression of free text with tags."""
-        rests = []
-        for index, item in enumerate(format.structures):
-            name = f"{path}.structures[{index}]"
-            head, begin = self._divided(item.begin, format.triggers, f"{name}.begin")
-            schema = self._schema(item.schema_, f"{name}.schema")
-            rests.append((head, f"{self._literal(begin)} {schema} {self._literal(item.end)}"))
-        triggered = TriggeredTags.model_construct(triggers=format.triggers)  # its tags are those of `rests`
-        return self._triggered(triggered, rests, path, _END_OF_ANSWER)
+    def triggered(self, format: TriggeredTags | OlderStructuralTag, path: str, ends: _Ends | None) -> str:
+        """Return an expression of free text with tags, and of what follows it. Raises APIError naming a part."""
+        field = "structures" if isinstance(format, OlderStructuralTag) else "tags"
+        rests: dict[str, list[str]] = {}  # expressions of tags after the beginning that ends the free text
+        for index, tag in enumerate(getattr(format, field)):
+            name = f"{path}.{field}[{index}]"
+            head, begin = self._divided(tag.begin, format.triggers, f"{name}.begin")
+            rest = f"{self._literal(begin)} {self._inside(tag, name, None)}"
+            rests.setdefault(head, []).append(self._rule(rest))
+        for index, trigger in enumerate(format.triggers):
+            param = f"{path}.triggers[{index}]"
+            if not any(head.startswith(trigger) for head in rests):
+                raise invalid(f"No tag begins with the trigger {trigger!r:.80}.", param)
+            if any(trigger in other and not other.startswith(trigger) for other in format.triggers):
+                raise invalid(f"The trigger {trigger!r:.80} is a part of another one.", param)
+        groups = {head: _alternatives(rules) for head, rules in rests.items()}
+        first = _alternatives(f"{self._literal(head)} {rest}" for head, rest in groups.items())
+        if format.at_least_one and format.stop_after_first:
+            return f"{first} {_one(ends)}"
+        text = self._free_text(format.excludes, path, ends)
+        later = _alternatives(f"{self._until(text, self._ends([head]))} {rest}" for head, rest in groups.items())
+        if format.stop_after_first:
+            return _alternatives([f"{later} {_one(ends)}", self._until(text, ends)])
+        return f"{first if format.at_least_one else ''} {later}* {self._until(text, ends)}"
 
     def _schema(self, schema: Any, param: str) -> str:
         if isinstance(schema, bool):
             schema = {} if schema else {"not": {}}
         check_size(schema, param)
         # A rule of its own, because references within the schema are relative to it.
-        return self._rule(f"%json {json.dumps(rewritten(schema, param, strict=False))}")
+        return self._rule(f"%json {json.dumps(rewritten(schema, param))}")
 
-    def _sequence(self, elements: Sequence[Format], path: str, following: Following) -> str:
+    def _sequence(self, elements: Sequence[Format], path: str, ends: _Ends | None) -> str:
         """Return an expression of elements in a row. Regular ones become one, as each alone would take all it can."""
-        runs = [[*run] for _, run in groupby(enumerate(elements), lambda item: self._is_regular(item[1]))]
         parts = []
-        for run in runs:
-            after = following if run is runs[-1] else None
-            if any(isinstance(item, Regex) for _, item in run):
-                parts.append(
-                    self._until(" ".join(self._regular(item, f"{path}.elements[{i}]") for i, item in run), after)
-                )
+        items = [(item, f"{path}.elements[{index}]") for index, item in enumerate(elements)]
+        for regular, group in groupby(items, lambda item: self._is_regular(item[0])):
+            run = [*group]
+            after = ends if run[-1][0] is elements[-1] else None
+            if regular:
+                parts.append(self._until(" ".join(_regular(*item) for item in run), after))
             else:
-                last = run[-1][0]
-                parts += [
-                    self.expression(item, f"{path}.elements[{i}]", after if i == last else None) for i, item in run
-                ]
+                parts += [self.expression(*item, None) for item in run[:-1]]
+                parts.append(self.expression(*run[-1], after))
         return " ".join(parts)
 
     def _is_regular(self, format: Format) -> bool:
-        return isinstance(format, Regex) or (
-            isinstance(format, ConstString) and not any(piece in self.markers for piece in self._pieces(format.value))
-        )
+        return isinstance(format, Regex) or (isinstance(format, ConstString) and self._is_plain(format.value))
 
-    def _regular(self, format: Format, path: str) -> str:
-        if isinstance(format, Regex):
-            return regular_expression(format.pattern, f"{path}.pattern")
-        assert isinstance(format, ConstString)
-        return json.dumps(format.value)
+    def _is_plain(self, text: str) -> bool:
+        """Whether a text has no added tokens."""
+        return self.markers.keys().isdisjoint(self._pieces(text))
 
-    def _inside(self, content: Format, path: str, end: str | list[str], following: Following) -> str:
+    def _inside(self, tag: Tag | Structure, path: str, ends: _Ends | None) -> str:
         """Return an expression of a tag after its beginning, and of what follows it."""
-        if end == "":
-            return self.expression(content, path, following)
-        ends = (end,) if isinstance(end, str) else tuple(end)
-        return f"{self.expression(content, path, ends)} {self._one_of(following)}"
+        if isinstance(tag, Structure):
+            return f"{self._schema(tag.schema_, f'{path}.schema')} {self._literal(tag.end)} {_one(ends)}"
+        if tag.end == "":
+            return self.expression(tag.content, f"{path}.content", ends)
+        own = self._ends([tag.end] if isinstance(tag.end, str) else tag.end)
+        return f"{self.expression(tag.content, f'{path}.content', own)} {_one(ends)}"
 
     def _divided(self, begin: str, triggers: Sequence[str], param: str) -> tuple[str, str]:
         """Divide the beginning of a tag after its trigger, but not within an added token."""
@@ -166,85 +175,35 @@ class _Builder:
             position += len(piece)
         return begin[:cut], begin[cut:]
 
-    def _triggered(
-        self, format: TriggeredTags, rests: Sequence[tuple[str, str]], path: str, following: Following
-    ) -> str:
-        """Return an expression of free text with tags, and of what follows it.
-
-        `rests` are the tags: where the free text ends, and an expression of the rest of the tag.
-        """
-        for index, trigger in enumerate(format.triggers):
-            param = f"{path}.triggers[{index}]"
-            if not any(head.startswith(trigger) for head, _ in rests):
-                raise invalid(f"No tag begins with the trigger {trigger!r:.80}.", param)
-            if any(trigger in other and not other.startswith(trigger) for other in format.triggers):
-                raise invalid(f"The trigger {trigger!r:.80} is a part of another one.", param)
-        heads: dict[str, list[str]] = {}
-        for head, rest in rests:
-            heads.setdefault(head, []).append(self._rule(rest))
-        groups = {head: _alternatives(rules) for head, rules in heads.items()}
-        tags = _alternatives(f"{self._literal(head)} {rest}" for head, rest in groups.items())
-        if format.at_least_one and format.stop_after_first:
-            return f"{tags} {self._one_of(following)}"
-        text = self._free_text(format.excludes, path, following)
-        later = _alternatives(f"{self._until(text, (head,))} {rest}" for head, rest in groups.items())
-        if format.stop_after_first:
-            return _alternatives([f"{later} {self._one_of(following)}", self._until(text, following)])
-        return f"{tags if format.at_least_one else ''} {later}* {self._until(text, following)}"
-
-    def _separated(self, format: TagsWithSeparator, path: str) -> str:
-        tags = enumerate(format.tags)
-        tag = self._rule(_alternatives(self.expression(item, f"{path}.tags[{i}]", None) for i, item in tags))
-        more = "" if format.stop_after_first else f"({self._literal(format.separator)} {tag})*"
-        return f"({tag} {more}){'' if format.at_least_one else '?'}"
-
     @staticmethod
-    def _free_text(excludes: Sequence[str], path: str, following: Following) -> str:
+    def _free_text(excludes: Sequence[str], path: str, ends: _Ends | None) -> str:
         """Return the body of a terminal: any text without some. Raises APIError if nothing ends it."""
-        if following is None:
+        if ends is None:
             raise invalid(f"'{path}' has no end: it must come last in its tag or in the answer.", path)
         if not excludes:
             return _TEXT
-        return f"({_TEXT} & ~({_TEXT} {_alternatives(json.dumps(text) for text in excludes)} {_TEXT}))"
+        return f"({_TEXT} & ~({_TEXT} {_alternatives(map(json.dumps, excludes))} {_TEXT}))"
 
-    def _until(self, body: str, following: Following) -> str:
+    def _ends(self, texts: Sequence[str]) -> _Ends:
+        plain = [json.dumps(text) for text in texts if self._is_plain(text)]
+        return _Ends(
+            one=self._rule(_alternatives(map(self._literal, texts))),
+            plain=self._rule(_alternatives(plain), terminal=True) if plain else "",
+            marked=tuple(text for text in texts if not self._is_plain(text)),
+        )
+
+    def _until(self, body: str, ends: _Ends | None) -> str:
         """Return an expression of a text that a terminal's `body` describes, and of the first text that may follow."""
-        if not following:
+        if not ends or not ends.one:
             return self._rule(body, terminal=True)
-        key = body, following
-        if key not in self._untils:
-            self._untils[key] = self._ended(body, following)
-        return self._untils[key]
-
-    def _ended(self, body: str, following: tuple[str, ...]) -> str:
-        plain, marked = self._ends(following)
-        found = [self._rule(self._rule(f"{body} {plain}", terminal=True), "[lazy]")] if plain else []
-        for end in marked:
-            first, *rest = self._pieces(end)
-            if first in self.markers:
-                found.append(f"{self._rule(body, terminal=True)} {self._literal(end)}")
-            elif rest:  # what comes before the marker may occur earlier
-                found.append(
-                    f"{self._rule(f'{body} {json.dumps(first)}', terminal=True)} {self._literal(end[len(first) :])}"
-                )
+        found = [self._rule(self._rule(f"{body} {ends.plain}", terminal=True), "[lazy]")] if ends.plain else []
+        for end in ends.marked:
+            first, *_ = self._pieces(end)
+            # A text before the added token may also occur earlier, so it belongs to the same terminal.
+            before = "" if first in self.markers else first
+            terminal = self._rule(f"{body} {json.dumps(before)}" if before else body, terminal=True)
+            found.append(f"{terminal} {self._literal(end[len(before) :])}")
         return self._rule(_alternatives(found))
-
-    def _ends(self, following: tuple[str, ...]) -> tuple[str, list[str]]:
-        """Return a terminal of the texts without added tokens, and the other texts."""
-        if following not in self._ends_of:
-            plain = [text for text in following if self._pieces(text) == [text] and text not in self.markers]
-            rule = self._rule(_alternatives(map(json.dumps, plain)), terminal=True) if plain else ""
-            known = {*plain}
-            self._ends_of[following] = rule, [text for text in following if text not in known]
-        return self._ends_of[following]
-
-    def _one_of(self, following: Following) -> str:
-        if not following:
-            return ""
-        key = "", following
-        if key not in self._untils:
-            self._untils[key] = self._rule(_alternatives(map(self._literal, following)))
-        return self._untils[key]
 
     def _literal(self, text: str) -> str:
         """Return an expression of exactly this text."""
@@ -252,17 +211,15 @@ class _Builder:
 
     def _pieces(self, text: str) -> list[str]:
         """Divide a text into added tokens, which it adds to `markers`, and what is between them."""
-        if text not in self._pieces_of:
-            pieces, start = [], 0
-            for token in self._tokenizer.encode(text, add_special_tokens=False) if text else ():
-                name = self._tokenizer.token_bytes(token).decode(errors="replace")
-                position = text.find(name, start) if self._tokenizer.added_token_id(name) == token else -1
-                if position >= 0:
-                    self.markers[name] = token
-                    pieces += [text[start:position], name]
-                    start = position + len(name)
-            self._pieces_of[text] = [piece for piece in (*pieces, text[start:]) if piece]
-        return self._pieces_of[text]
+        pieces, start = [], 0
+        for token in self._tokenizer.encode(text, add_special_tokens=False) if text else ():
+            name = self._tokenizer.token_bytes(token).decode(errors="replace")
+            position = text.find(name, start) if self._tokenizer.added_token_id(name) == token else -1
+            if position >= 0:
+                self.markers[name] = token
+                pieces += [text[start:position], name]
+                start = position + len(name)
+        return [piece for piece in (*pieces, text[start:]) if piece]
 
     def _rule(self, body: str, attributes: str = "", *, terminal: bool = False) -> str:
         """Add a rule, or a terminal, unless it exists, and return its name. Raises APIError if there are too many."""
@@ -277,6 +234,17 @@ class _Builder:
                     f"'{self._param}' needs a grammar of more than {MAX_GRAMMAR_CHARACTERS} characters.", self._param
                 )
         return self._names[key]
+
+
+def _one(ends: _Ends | None) -> str:
+    return ends.one if ends else ""
+
+
+def _regular(format: Format, path: str) -> str:
+    if isinstance(format, Regex):
+        return regular_expression(format.pattern, f"{path}.pattern")
+    assert isinstance(format, ConstString)
+    return json.dumps(format.value)
 
 
 def _alternatives(expressions: Iterable[str]) -> str:
