@@ -47,9 +47,10 @@ class References:
             found = found.get(name) if isinstance(found, dict) else None
         return found if not pointer or pointer.startswith("/") else None
 
-    def targets(self, part: dict[str, Any]) -> list[Any]:
-        """Return what all references of a part name."""
-        return [self.target(part, key) for key in REFERENCES if key in part]
+    def inside(self, part: object) -> list[Any]:
+        """Return what is directly in an object or a list, and what its references name."""
+        targets = [self.target(part, key) for key in REFERENCES if key in part] if isinstance(part, dict) else []
+        return inside(part) + targets
 
 
 def _join(base: str, address: str) -> str:

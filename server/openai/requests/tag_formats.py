@@ -8,7 +8,6 @@ from server.openai.requests.schemas import RequestModel
 
 Marker = Annotated[str, Field(min_length=1)]
 Markers = Annotated[list[Marker], Field(min_length=1)]
-Formats = Annotated[list["Format"], Field(min_length=1)]
 Tags = Annotated[list["Tag"], Field(min_length=1)]
 
 
@@ -37,14 +36,9 @@ class AnyText(_Strict):
     excludes: list[Marker] = Field(default=[], validation_alias=AliasChoices("excludes", "excluded_str"))
 
 
-class SequenceOf(_Strict):
-    type: Literal["sequence"]
-    elements: Formats
-
-
-class OneOf(_Strict):
-    type: Literal["or"]
-    elements: Formats
+class Combined(_Strict):
+    type: Literal["sequence", "or"]
+    elements: Annotated[list["Format"], Field(min_length=1)]
 
 
 class Tag(_Strict):
@@ -76,7 +70,7 @@ class TagsWithSeparator(_Repeated):
 
 
 Format = Annotated[
-    ConstString | JsonSchema | Regex | AnyText | SequenceOf | OneOf | Tag | TriggeredTags | TagsWithSeparator,
+    ConstString | JsonSchema | Regex | AnyText | Combined | Tag | TriggeredTags | TagsWithSeparator,
     Field(discriminator="type"),
 ]
 

@@ -13,13 +13,12 @@ from server.openai.requests.schema import rewritten
 from server.openai.requests.structured import check_size, regular_expression
 from server.openai.requests.tag_formats import (
     AnyText,
+    Combined,
     ConstString,
     Format,
     JsonSchema,
     OlderStructuralTag,
-    OneOf,
     Regex,
-    SequenceOf,
     StructuralTag,
     Structure,
     Tag,
@@ -85,18 +84,18 @@ class _Builder:
                 if format.style != "json":
                     raise invalid(f"'{path}.style' must be 'json'.", f"{path}.style")
                 return f"{self._schema(format.json_schema, f'{path}.json_schema')} {_one(ends)}"
-            case SequenceOf():
-                return self._sequence(format.elements, path, ends)
-            case OneOf():
-                items = enumerate(format.elements)
-                return _alternatives(self.expression(item, f"{path}.elements[{i}]", ends) for i, item in items)
+            case Combined():
+                items = [(item, f"{path}.elements[{index}]") for index, item in enumerate(format.elements)]
+                if format.type == "sequence":
+                    return self._sequence(items, ends)
+                return _alternatives(self.expression(*item, ends) for item in items)
             case Tag():
                 return f"{self._literal(format.begin)} {self._inside(format, path, ends)}"
             case TriggeredTags():
                 return self.triggered(format, path, ends)
             case TagsWithSeparator():
-                items = enumerate(format.tags)
-                tag = self._rule(_alternatives(self.expression(item, f"{path}.tags[{i}]", None) for i, item in items))
+                tags = (self.expression(tag, f"{path}.tags[{i}]", None) for i, tag in enumerate(format.tags))
+                tag = self._rule(_alternatives(tags))
                 more = "" if format.stop_after_first else f"({self._literal(format.separator)} {tag})*"
                 return f"({tag} {more}){'' if format.at_least_one else '?'} {_one(ends)}"
 
@@ -132,13 +131,12 @@ class _Builder:
         # A rule of its own, because references within the schema are relative to it.
         return self._rule(f"%json {json.dumps(rewritten(schema, param))}")
 
-    def _sequence(self, elements: Sequence[Format], path: str, ends: _Ends | None) -> str:
+    def _sequence(self, items: Sequence[tuple[Format, str]], ends: _Ends | None) -> str:
         """Return an expression of elements in a row. Regular ones become one, as each alone would take all it can."""
         parts = []
-        items = [(item, f"{path}.elements[{index}]") for index, item in enumerate(elements)]
         for regular, group in groupby(items, lambda item: self._is_regular(item[0])):
             run = [*group]
-            after = ends if run[-1][0] is elements[-1] else None
+            after = ends if run[-1] is items[-1] else None
             if regular:
                 parts.append(self._until(" ".join(_regular(*item) for item in run), after))
             else:
