@@ -7,23 +7,15 @@ from server.openai.requests.numbers import is_number
 from server.openai.requests.references import REFERENCES
 
 MOST_COUNT = 2**20  # of characters, items or properties; no answer has as many
-# Formats that llguidance knows, and the most characters of those that fractional digits would make endless.
-FORMATS: dict[str, int | None] = {
-    **dict.fromkeys(("date", "email", "hostname", "ipv4", "ipv6", "uuid", "uri")),
-    **dict.fromkeys(("date-time", "time", "duration"), 40),
-}
+ENDLESS_FORMATS = {"date-time", "time", "duration"}  # fractional digits make them so
+MOST_CHARACTERS = 40  # of one of these
 COMBINING = {*REFERENCES, "allOf", "anyOf", "oneOf"}
 # Keywords that restrict and that llguidance lacks, with the values that restrict nothing.
 UNENFORCED: dict[str, tuple[Any, ...]] = {
     "not": (False,),
-    "if": (),
-    "contains": (),
     "propertyNames": (True, {}, {"type": "string"}),
-    "unevaluatedProperties": (True, {}),
-    "unevaluatedItems": (True, {}),
-    "dependentRequired": (),
-    "dependentSchemas": (),
-    "dependencies": (),
+    **dict.fromkeys(("unevaluatedProperties", "unevaluatedItems"), (True, {})),
+    **dict.fromkeys(("if", "contains", "dependentRequired", "dependentSchemas", "dependencies"), ()),
 }
 
 A_SCHEMA, SCHEMAS, NAMED_SCHEMAS = "a schema", "a list of schemas", "an object of schemas"

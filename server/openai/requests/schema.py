@@ -214,7 +214,7 @@ class _Rewriter:
         if restricting in (["enum"], ["const"]):
             chosen = as_list(names.get("enum", names.get("const")))
             out["properties"] = {name: values for name in chosen if isinstance(name, str)}
-        elif restricting == ["pattern"] and (pattern := self._value("pattern", names["pattern"], alone)):
+        elif restricting == ["pattern"] and (pattern := self._pattern(str(names["pattern"]))) is not None:
             out["patternProperties"] = {pattern: values}
         else:
             return False
@@ -261,9 +261,8 @@ class _Rewriter:
         """Bound the digits of a rewritten schema's own numbers and formats."""
         if "pattern" in out:
             out.pop("format", None)  # the pattern says more; zod's time zones differ from llguidance's
-        longest = keywords.FORMATS.get(out.get("format", ""))
-        if longest is not None:
-            out.setdefault("maxLength", longest)
+        if out.get("format") in keywords.ENDLESS_FORMATS:
+            out.setdefault("maxLength", keywords.MOST_CHARACTERS)
         kinds = _kinds(out)
         if kinds & {"integer", "number"}:
             self._number(out, alone)
