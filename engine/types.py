@@ -263,7 +263,7 @@ class EngineInfo:
     profile_file: str
     profile_hardware: str
     sampling_defaults: tuple[tuple[str, float], ...] = ()  # the checkpoint's defaults, by SamplingParams field
-    tool_format: str = ""  # how the chat template writes tool calls (`server.answer.calls`); "": no tools
+    tool_format: str = ""  # how the chat template writes tool calls, as `--tool-call-parser` names it; "": no tools
     thinks: bool = False  # whether the model writes its reasoning between <think> tags
     max_queued: int = 0  # requests that may wait beyond the running ones
     unavailable_policies: tuple[tuple[str, str], ...] = ()  # further policies, each with the reason

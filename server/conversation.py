@@ -12,6 +12,7 @@ from typing import Any, Literal
 from server.edge.errors import invalid
 
 MAX_TURNS = 16384
+THINK_OPEN, THINK_CLOSE = "<think>", "</think>"  # around a thought, in a prompt and in an answer
 
 FormKind = Literal["json", "json_object", "regex", "choice", "grammar", "structural_tag"]
 Role = Literal["system", "developer", "user", "assistant", "tool"]

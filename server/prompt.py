@@ -9,13 +9,12 @@ from functools import partial
 from engine.api import PromptTokenizer
 from engine.errors import ContextLengthError, RequestError
 from engine.types import EngineInfo, ThoughtLimit
-from server.answer.pieces import ReplyFormat
-from server.conversation import Conversation, Tool
-from server.edge.errors import invalid
 from server.answer.calls import TOOL_MARKS, make_parser
-from server.answer.parsers import THINK_CLOSE, THINK_OPEN
-from server.openai.requests.answers import Answer, answer_of
-from server.openai.requests.structured import check_tools, grammar_of, tool_call_grammar
+from server.answer.pieces import ReplyFormat
+from server.conversation import THINK_CLOSE, THINK_OPEN, Conversation, Tool
+from server.edge.errors import invalid
+from server.forms.answers import Answer, answer_of
+from server.forms.grammar import check_tools, grammar_of, tool_call_grammar
 from server.templates import Message, in_turns, template_messages, with_tools
 
 Tokens = tuple[int, ...]

@@ -192,7 +192,7 @@ class Tokenizer:
 
     @property
     def tool_format(self) -> str:
-        """The tool-call format of the chat template, by its name in `openai.replies.calls`; "" without tool support."""
+        """The tool-call format of the chat template, by the name that `--tool-call-parser` has for it; "": no tools."""
         text = "\n".join(self._templates.values())
         if "tools" not in text:
             return ""

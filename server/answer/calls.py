@@ -188,7 +188,7 @@ def make_parser(
 ) -> Parser | None:
     """Make the parser of one message, or return None if its text is only content.
 
-    `tools` is one of `server.config.TOOL_FORMATS`, or None for a message without calls. `names` are the names of the tools.
+    `tools` is one of `server.config.TOOL_FORMATS`, or None for a message without calls; `names` are those of the tools.
     """
     formats = {"hermes": HermesParser, "mistral": MistralParser, "llama3_json": Llama3Parser}
     inner = formats[tools](names) if tools else Parser()

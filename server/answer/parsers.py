@@ -4,8 +4,7 @@ import re
 from dataclasses import dataclass
 
 from engine.text.markers import MarkerSplitter
-
-THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
+from server.conversation import THINK_CLOSE, THINK_OPEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from server.answer.logprobs import Json, Logprobs
+from server.answer.parsers import Delta
 from server.answer.pieces import Chunk, Piece, Usage
 from server.answer.writer import ReplyWriter, encode_event
 from server.edge.errors import APIError
-from server.answer.parsers import Delta
 from server.prepare import ParsedRequest
 from server.templates import MISTRAL_ID_LENGTH
 

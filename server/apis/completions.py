@@ -12,8 +12,8 @@ from server.apis.chunks import ChunkWriter, TextChoices, envelope
 from server.apis.fields import COMPLETION_FIELDS
 from server.edge.errors import invalid
 from server.edge.reading import read_object
-from server.openai.requests.answers import answer_of
-from server.openai.requests.structured import grammar_of
+from server.forms.answers import answer_of
+from server.forms.grammar import grammar_of
 from server.prepare import Ask, ParsedRequest
 from server.prompt import Prompt, Tokens
 

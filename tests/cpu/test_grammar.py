@@ -36,10 +36,10 @@ from engine.sampling.grammar import GrammarMatcher
 from engine.sampling.logits import LogitsProcessor
 from engine.text.tokenizer import Tokenizer
 from engine.types import GenerateRequest, RequestFailure, SamplingParams, TokenEvent
-from server.apis.bodies import Function, Tool
 from server.answer.calls import make_parser
+from server.apis.bodies import Function, Tool
 from server.config import TOOL_FORMATS
-from server.openai.requests.structured import grammar_of, tool_call_grammar
+from server.forms.grammar import grammar_of, tool_call_grammar
 from tests.support import PREPARED
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 from tests.support.timed import Delegate

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from engine.types import FinishReason, RequestRound, TokenEvent
+from server.answer.calls import make_parser
 from server.answer.pieces import Chunker, ReplyFormat, Usage
 from server.apis.replies import Completion
 from server.config import ServerConfig
-from server.answer.calls import make_parser
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask
 from tests.support.speaking import CALL, TOOL, SpeakingEngine, deltas, pieces, whole

@@ -29,8 +29,8 @@ import httpx
 
 from engine import errors
 from engine.types import FinishReason, SamplingParams
-from server.config import ServerConfig
 from server.app import create_app
+from server.config import ServerConfig
 from tests.support import REPOSITORY
 from tests.support.fake import INFO, ByteTokenizer
 from tests.support.serving import Process

@@ -5,12 +5,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from server.conversation import Tool
+from server.conversation import THINK_CLOSE, Tool
 from server.edge.errors import invalid
-from server.answer.parsers import THINK_CLOSE
-from server.openai.requests.keywords import COMBINING
-from server.openai.requests.references import REFERENCES, Resolver, resolver
-from server.openai.requests.schema import check_object, rewritten
+from server.forms.keywords import COMBINING
+from server.forms.references import References, inside
+from server.forms.schema import check_object, rewritten
 
 MAX_SCHEMA_CHARACTERS = 65_536
 MAX_TOOLS_CHARACTERS = 262_144  # of the schemas of all tools together
@@ -45,19 +44,32 @@ def grammar_of(
     """
     if calls is None and schema is not None and not thinking and think_open is None:
         return json.dumps({"grammars": [{"json_schema": schema}]})
-    rules = [] if calls is None else [calls]
+    names, rules = [], []
+    if calls is not None:
+        names.append("calls")
+        rules.append(calls)
     if expression:
         rules.append(f"answer: {expression}")
+        if optional or calls is None:
+            names.append("answer")
     if not rules:
         return None
-    either = "calls" if not expression else "answer" if calls is None else "(calls | answer)" if optional else "calls"
-    before = "think " if thinking else "" if think_open is None else f"({think_open} think)? "
-    start = f"start: {before}{either}"
-    if before and think_close.startswith("<["):  # a token of its own, which is no text
-        rules.append(f"think: /(?s:.*)/ {think_close}")
-    elif before:
-        rules.append(f"think[lazy]: /(?s:.*){THINK_CLOSE.replace('/', chr(92) + '/')}/")
-    return "\n".join([start, *rules])
+    start = names[0] if len(names) == 1 else f"({' | '.join(names)})"
+    if thinking:
+        start = f"think {start}"
+    elif think_open is not None:
+        start = f"({think_open} think)? {start}"
+    if thinking or think_open is not None:
+        rules.append(_thoughts(think_close))
+    return "\n".join([f"start: {start}", *rules])
+
+
+def _thoughts(close: str) -> str:
+    """Return a rule of free text up to the closing tag."""
+    if close.startswith("<["):  # a token of its own, which is no text
+        return f"think: /(?s:.*)/ {close}"
+    escaped = THINK_CLOSE.replace("/", r"\/")
+    return f"think[lazy]: /(?s:.*){escaped}/"
 
 
 def tool_call_grammar(
@@ -81,16 +93,15 @@ def tool_call_grammar(
         if first.setdefault(parameters, index) == index:
             rules.append(f"arguments_{index}: %json {parameters}")
         rules.append(f'call_{index}: {prefix} arguments_{first[parameters]} "}}"')
-    call = "\n".join(rules)
+    item, separator = "call", "; "
     if tool_format == "hermes":
-        tagged = f'{marker("<tool_call>")} "\\n" call "\\n" {marker("</tool_call>")}'
-        more = f' ("\\n" {tagged})*' if parallel else ""
-        return f"calls: {tagged}{more}\n{call}"
+        item, separator = f'{marker("<tool_call>")} "\\n" call "\\n" {marker("</tool_call>")}', "\n"
+    elif tool_format == "mistral":
+        separator = ", "
+    calls = f"{item} ({json.dumps(separator)} {item})*" if parallel else item
     if tool_format == "mistral":
-        more = ' (", " call)*' if parallel else ""
-        return f'calls: {marker("[TOOL_CALLS]")} "[" call{more} "]"\n{call}'
-    more = ' ("; " call)*' if parallel else ""
-    return f"calls: call{more}\n{call}"
+        calls = f'{marker("[TOOL_CALLS]")} "[" {calls} "]"'
+    return "\n".join([f"calls: {calls}", *rules])
 
 
 def _arguments(tool: Tool) -> dict[str, Any]:
@@ -119,9 +130,9 @@ def check_size(schema: Mapping[str, Any] | None, param: str) -> int:
     size = len(json.dumps(schema))
     if size > MAX_SCHEMA_CHARACTERS:
         raise invalid(f"The schema must have at most {MAX_SCHEMA_CHARACTERS} characters.", param)
-    if _depth(schema) > MAX_SCHEMA_DEPTH:
+    if _depth(schema, inside) > MAX_SCHEMA_DEPTH:
         raise invalid(f"The schema must be at most {MAX_SCHEMA_DEPTH} levels deep.", param)
-    if _reference_depth(schema) > MAX_REFERENCE_DEPTH:
+    if _depth(schema, References(schema).inside) > MAX_REFERENCE_DEPTH:
         raise invalid(f"The schema and its references must be at most {MAX_REFERENCE_DEPTH} levels deep.", param)
     return size
 
@@ -137,38 +148,17 @@ def check_tools(tools: Sequence[Tool]) -> None:
         check_object(tool.parameters or {}, tool.parameters_path)
 
 
-def _depth(value: object) -> int:
-    depth, level = 0, [value]
-    while level and depth <= MAX_SCHEMA_DEPTH:
-        depth += 1
-        level = [
-            inner
-            for item in level
-            for inner in (item.values() if isinstance(item, dict) else item if isinstance(item, list) else ())
-        ]
-    return depth
-
-
-def _reference_depth(schema: object) -> int:
-    """Return the levels of a schema with its references into itself followed. A reference to a part around it ends."""
-    resolve = resolver(schema)
+def _depth(root: object, inner: Callable[[object], list[Any]]) -> int:
+    """Return the levels of a schema, given what is directly in a part of it. A part around itself adds none."""
     depths: dict[int, int] = {}  # of parts of the schema, by identity; 0 while a part is being visited
-    stack = [(schema, False)]
+    stack = [(root, False)]
     while stack:
         part, visited = stack.pop()
-        inner = _inner(part, resolve)
+        parts = [value for value in inner(part) if isinstance(value, (dict, list))]
         if visited:
-            depths[id(part)] = 1 + max((depths.get(id(other), 1) for other in inner), default=0)
+            depths[id(part)] = 1 + max((depths.get(id(other), 1) for other in parts), default=0)
         elif id(part) not in depths:
             depths[id(part)] = 0
             stack.append((part, True))
-            stack += [(other, False) for other in inner]
-    return depths[id(schema)]
-
-
-def _inner(part: object, resolve: Resolver) -> list[object]:
-    """Return the objects and lists directly in a part of a schema, and what the part refers to."""
-    values = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-    references = [part[key] for key in REFERENCES if key in part] if isinstance(part, dict) else ()
-    targets = [resolve(reference) for reference in references if isinstance(reference, str)]
-    return [value for value in (*values, *targets) if isinstance(value, (dict, list))]
+            stack += [(other, False) for other in parts]
+    return depths[id(root)]

@@ -9,9 +9,9 @@ from engine.api import PromptTokenizer
 from server.conversation import Form
 from server.edge.errors import invalid
 from server.edge.reading import read_field
-from server.openai.requests.schema import rewritten
-from server.openai.requests.structured import MAX_SCHEMA_CHARACTERS, check_size, regular_expression
-from server.openai.requests.tags import structural_tag
+from server.forms.grammar import MAX_SCHEMA_CHARACTERS, check_size, regular_expression
+from server.forms.schema import rewritten
+from server.forms.tags import structural_tag
 
 
 @dataclass(frozen=True, slots=True)

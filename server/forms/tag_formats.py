@@ -8,7 +8,7 @@ from server.edge.reading import RequestModel
 
 Marker = Annotated[str, Field(min_length=1)]
 Markers = Annotated[list[Marker], Field(min_length=1)]
-Triggers = Annotated[list[Marker], Field(min_length=1, max_length=128)]
+Tags = Annotated[list["Tag"], Field(min_length=1)]
 
 
 class _Strict(RequestModel):
@@ -36,13 +36,8 @@ class AnyText(_Strict):
     excludes: list[Marker] = Field(default=[], validation_alias=AliasChoices("excludes", "excluded_str"))
 
 
-class SequenceOf(_Strict):
-    type: Literal["sequence"]
-    elements: Annotated[list["Format"], Field(min_length=1)]
-
-
-class OneOf(_Strict):
-    type: Literal["or"]
+class Combined(_Strict):
+    type: Literal["sequence", "or"]
     elements: Annotated[list["Format"], Field(min_length=1)]
 
 
@@ -53,27 +48,36 @@ class Tag(_Strict):
     end: str | Markers
 
 
-class TriggeredTags(_Strict):
-    type: Literal["triggered_tags"]
-    triggers: Triggers
-    tags: Annotated[list[Tag], Field(min_length=1)]
+class _Repeated(_Strict):
+    at_least_one: bool = False
+    stop_after_first: bool = False
+
+
+class _Triggered(_Repeated):
+    triggers: Annotated[list[Marker], Field(min_length=1, max_length=128)]
     excludes: list[Marker] = Field(default=[])
-    at_least_one: bool = False
-    stop_after_first: bool = False
 
 
-class TagsWithSeparator(_Strict):
+class TriggeredTags(_Triggered):
+    type: Literal["triggered_tags"]
+    tags: Tags
+
+
+class TagsWithSeparator(_Repeated):
     type: Literal["tags_with_separator"]
-    tags: Annotated[list[Tag], Field(min_length=1)]
+    tags: Tags
     separator: str
-    at_least_one: bool = False
-    stop_after_first: bool = False
 
 
 Format = Annotated[
-    ConstString | JsonSchema | Regex | AnyText | SequenceOf | OneOf | Tag | TriggeredTags | TagsWithSeparator,
+    ConstString | JsonSchema | Regex | AnyText | Combined | Tag | TriggeredTags | TagsWithSeparator,
     Field(discriminator="type"),
 ]
+
+
+class StructuralTag(_Strict):
+    type: Literal["structural_tag"] = "structural_tag"
+    format: Format
 
 
 class Structure(_Strict):
@@ -82,12 +86,6 @@ class Structure(_Strict):
     end: str
 
 
-class StructuralTag(_Strict):
-    type: Literal["structural_tag"] = "structural_tag"
-    format: Format
-
-
-class OlderStructuralTag(_Strict):
+class OlderStructuralTag(_Triggered):
     type: Literal["structural_tag"] = "structural_tag"
     structures: Annotated[list[Structure], Field(min_length=1)]
-    triggers: Triggers

@@ -1,0 +1,64 @@
+"""The keywords of JSON schemas: which ones llguidance enforces, and what their values must be."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from server.forms.numbers import is_number
+from server.forms.references import REFERENCES
+
+MOST_COUNT = 2**20  # of characters, items or properties; no answer has as many
+ENDLESS_FORMATS = {"date-time", "time", "duration"}  # fractional digits make them so
+MOST_CHARACTERS = 40  # of one of these
+COMBINING = {*REFERENCES, "allOf", "anyOf", "oneOf"}
+# Keywords that restrict and that llguidance lacks, with the values that restrict nothing.
+UNENFORCED: dict[str, tuple[Any, ...]] = {
+    "not": (False,),
+    "propertyNames": (True, {}, {"type": "string"}),
+    **dict.fromkeys(("unevaluatedProperties", "unevaluatedItems"), (True, {})),
+    **dict.fromkeys(("if", "contains", "dependentRequired", "dependentSchemas", "dependencies"), ()),
+}
+
+A_SCHEMA, SCHEMAS, NAMED_SCHEMAS = "a schema", "a list of schemas", "an object of schemas"
+A_COUNT = "a whole number, at least 0"
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def is_nullable(schema: Mapping[str, Any]) -> bool:
+    """Whether null matches a schema of OpenAPI 3.0 although its `type` or the schemas that it combines exclude null."""
+    constant = schema.keys() & {"enum", "const"} and None not in as_list(schema.get("enum", [schema.get("const")]))
+    return schema.get("nullable") is True and not constant and bool(schema.keys() & {"type", *COMBINING})
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+_KINDS: list[tuple[str, Callable[[Any], bool], str]] = [
+    ("items additionalItems additionalProperties", lambda _: True, A_SCHEMA),
+    ("allOf anyOf oneOf prefixItems", lambda value: isinstance(value, list), SCHEMAS),
+    ("properties patternProperties", lambda value: isinstance(value, dict), NAMED_SCHEMAS),
+    (
+        "minLength maxLength minItems maxItems minProperties maxProperties",
+        lambda value: is_number(value) and value >= 0 and value == int(value),
+        A_COUNT,
+    ),
+    ("minimum maximum", is_number, "a number"),
+    # In draft 4, these are flags.
+    ("exclusiveMinimum exclusiveMaximum", lambda value: isinstance(value, bool) or is_number(value), "a number"),
+    ("multipleOf", lambda value: is_number(value) and value > 0, "a number greater than 0"),
+    (
+        "type",
+        lambda value: isinstance(value, str) or (value != [] and _is_names(value)),
+        "a string or a list of strings",
+    ),
+    # In draft 3, this is a flag of a property.
+    ("required", lambda value: isinstance(value, bool) or _is_names(value), "a list of strings"),
+    ("enum", lambda value: isinstance(value, list) and value != [], "a list of at least one value"),
+    ("const", lambda _: True, "a value"),
+    ("pattern format", lambda value: isinstance(value, str), "a string"),
+]
+EXPECTED = {key: (valid, expected) for keys, valid, expected in _KINDS for key in keys.split()}
+ENFORCED = {*EXPECTED, *REFERENCES}

@@ -1,0 +1,249 @@
+"""Structural tags of XGrammar and vLLM: answers whose parts between given markers have forms of their own."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from engine.api import PromptTokenizer
+from server.edge.errors import invalid
+from server.edge.reading import read_field, validate
+from server.forms.grammar import check_size, regular_expression
+from server.forms.schema import rewritten
+from server.forms.tag_formats import (
+    AnyText,
+    Combined,
+    ConstString,
+    Format,
+    JsonSchema,
+    OlderStructuralTag,
+    Regex,
+    StructuralTag,
+    Structure,
+    Tag,
+    TagsWithSeparator,
+    TriggeredTags,
+)
+
+MAX_GRAMMAR_CHARACTERS = 2**18
+
+_TEXT = "/(?s:.*)/"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The texts of which one follows a format; none at the end of the answer."""
+
+    one: str = ""  # expression of any of them
+    plain: str = ""  # name of a terminal for those without added tokens
+    marked: tuple[str, ...] = ()  # the others
+
+
+def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> tuple[str, tuple[str, ...]]:
+    """Return a structural tag as an expression in Lark with its rules, and the added tokens that it names.
+
+    `value` is an object or its JSON; `param` is its name in the request. Raises APIError.
+    """
+    value = read_field(value, param)
+    check_size(value, param)
+    builder = _Builder(tokenizer, param)
+    if "structures" in value:
+        expression = builder.triggered(validate(OlderStructuralTag, value, param), param, _Ends())
+    else:
+        format = validate(StructuralTag, value, param).format
+        expression = builder.expression(format, f"{param}.format", _Ends())
+    return "\n".join([expression, *builder.rules]), tuple(builder.markers)
+
+
+class _Builder:
+    """Collects rules.
+
+    In expressions, a free text ends at the first of the texts that may follow it. Added tokens are forced by their
+    ids: they are no text, so a free text ends before them in any case. Where `ends` is None, what follows is no fixed
+    text, and a free text would not end.
+    """
+
+    def __init__(self, tokenizer: PromptTokenizer, param: str) -> None:
+        self._tokenizer, self._param = tokenizer, param
+        self._names: dict[tuple[str, str], str] = {}  # rules by their attributes and bodies
+        self._size = 0
+        self.rules: list[str] = []
+        self.markers: dict[str, int] = {}  # added tokens that are named, with their ids
+
+    def expression(self, format: Format, path: str, ends: _Ends | None) -> str:
+        """Return an expression of a format and of what follows it. Raises APIError naming a part of `path`."""
+        match format:
+            case AnyText():
+                return self._until(self._free_text(format.excludes, path, ends), ends)
+            case ConstString():
+                return f"{self._literal(format.value)} {_one(ends)}"
+            case Regex():
+                return self._until(regular_expression(format.pattern, f"{path}.pattern"), ends)
+            case JsonSchema():
+                if format.style != "json":
+                    raise invalid(f"'{path}.style' must be 'json'.", f"{path}.style")
+                return f"{self._schema(format.json_schema, f'{path}.json_schema')} {_one(ends)}"
+            case Combined():
+                items = [(item, f"{path}.elements[{index}]") for index, item in enumerate(format.elements)]
+                if format.type == "sequence":
+                    return self._sequence(items, ends)
+                return _alternatives(self.expression(*item, ends) for item in items)
+            case Tag():
+                return f"{self._literal(format.begin)} {self._inside(format, path, ends)}"
+            case TriggeredTags():
+                return self.triggered(format, path, ends)
+            case TagsWithSeparator():
+                tags = (self.expression(tag, f"{path}.tags[{i}]", None) for i, tag in enumerate(format.tags))
+                tag = self._rule(_alternatives(tags))
+                more = "" if format.stop_after_first else f"({self._literal(format.separator)} {tag})*"
+                return f"({tag} {more}){'' if format.at_least_one else '?'} {_one(ends)}"
+
+    def triggered(self, format: TriggeredTags | OlderStructuralTag, path: str, ends: _Ends | None) -> str:
+        """Return an expression of free text with tags, and of what follows it. Raises APIError naming a part."""
+        field = "structures" if isinstance(format, OlderStructuralTag) else "tags"
+        rests: dict[str, list[str]] = {}  # expressions of tags after the beginning that ends the free text
+        for index, tag in enumerate(getattr(format, field)):
+            name = f"{path}.{field}[{index}]"
+            head, begin = self._divided(tag.begin, format.triggers, f"{name}.begin")
+            rest = f"{self._literal(begin)} {self._inside(tag, name, None)}"
+            rests.setdefault(head, []).append(self._rule(rest))
+        for index, trigger in enumerate(format.triggers):
+            param = f"{path}.triggers[{index}]"
+            if not any(head.startswith(trigger) for head in rests):
+                raise invalid(f"No tag begins with the trigger {trigger!r:.80}.", param)
+            if any(trigger in other and not other.startswith(trigger) for other in format.triggers):
+                raise invalid(f"The trigger {trigger!r:.80} is a part of another one.", param)
+        groups = {head: _alternatives(rules) for head, rules in rests.items()}
+        first = _alternatives(f"{self._literal(head)} {rest}" for head, rest in groups.items())
+        if format.at_least_one and format.stop_after_first:
+            return f"{first} {_one(ends)}"
+        text = self._free_text(format.excludes, path, ends)
+        later = _alternatives(f"{self._until(text, self._ends([head]))} {rest}" for head, rest in groups.items())
+        if format.stop_after_first:
+            return _alternatives([f"{later} {_one(ends)}", self._until(text, ends)])
+        return f"{first if format.at_least_one else ''} {later}* {self._until(text, ends)}"
+
+    def _schema(self, schema: Any, param: str) -> str:
+        if isinstance(schema, bool):
+            schema = {} if schema else {"not": {}}
+        check_size(schema, param)
+        # A rule of its own, because references within the schema are relative to it.
+        return self._rule(f"%json {json.dumps(rewritten(schema, param))}")
+
+    def _sequence(self, items: Sequence[tuple[Format, str]], ends: _Ends | None) -> str:
+        """Return an expression of elements in a row. Regular ones become one, as each alone would take all it can."""
+        parts = []
+        for regular, group in groupby(items, lambda item: self._is_regular(item[0])):
+            run = [*group]
+            after = ends if run[-1] is items[-1] else None
+            if regular:
+                parts.append(self._until(" ".join(_regular(*item) for item in run), after))
+            else:
+                parts += [self.expression(*item, None) for item in run[:-1]]
+                parts.append(self.expression(*run[-1], after))
+        return " ".join(parts)
+
+    def _is_regular(self, format: Format) -> bool:
+        return isinstance(format, Regex) or (isinstance(format, ConstString) and self._is_plain(format.value))
+
+    def _is_plain(self, text: str) -> bool:
+        """Whether a text has no added tokens."""
+        return self.markers.keys().isdisjoint(self._pieces(text))
+
+    def _inside(self, tag: Tag | Structure, path: str, ends: _Ends | None) -> str:
+        """Return an expression of a tag after its beginning, and of what follows it."""
+        if isinstance(tag, Structure):
+            return f"{self._schema(tag.schema_, f'{path}.schema')} {self._literal(tag.end)} {_one(ends)}"
+        if tag.end == "":
+            return self.expression(tag.content, f"{path}.content", ends)
+        own = self._ends([tag.end] if isinstance(tag.end, str) else tag.end)
+        return f"{self.expression(tag.content, f'{path}.content', own)} {_one(ends)}"
+
+    def _divided(self, begin: str, triggers: Sequence[str], param: str) -> tuple[str, str]:
+        """Divide the beginning of a tag after its trigger, but not within an added token."""
+        found = [trigger for trigger in triggers if begin.startswith(trigger)]
+        if len(found) != 1:
+            raise invalid(f"Exactly one of 'triggers' must be the start of '{param}'.", param)
+        cut = len(found[0])
+        position = 0
+        for piece in self._pieces(begin):
+            if position < cut < position + len(piece) and piece in self.markers:
+                cut = position + len(piece)
+            position += len(piece)
+        return begin[:cut], begin[cut:]
+
+    @staticmethod
+    def _free_text(excludes: Sequence[str], path: str, ends: _Ends | None) -> str:
+        """Return the body of a terminal: any text without some. Raises APIError if nothing ends it."""
+        if ends is None:
+            raise invalid(f"'{path}' has no end: it must come last in its tag or in the answer.", path)
+        if not excludes:
+            return _TEXT
+        return f"({_TEXT} & ~({_TEXT} {_alternatives(map(json.dumps, excludes))} {_TEXT}))"
+
+    def _ends(self, texts: Sequence[str]) -> _Ends:
+        plain = [json.dumps(text) for text in texts if self._is_plain(text)]
+        return _Ends(
+            one=self._rule(_alternatives(map(self._literal, texts))),
+            plain=self._rule(_alternatives(plain), terminal=True) if plain else "",
+            marked=tuple(text for text in texts if not self._is_plain(text)),
+        )
+
+    def _until(self, body: str, ends: _Ends | None) -> str:
+        """Return an expression of a text that a terminal's `body` describes, and of the first text that may follow."""
+        if not ends or not ends.one:
+            return self._rule(body, terminal=True)
+        found = [self._rule(self._rule(f"{body} {ends.plain}", terminal=True), "[lazy]")] if ends.plain else []
+        for end in ends.marked:
+            first, *_ = self._pieces(end)
+            # A text before the added token may also occur earlier, so it belongs to the same terminal.
+            before = "" if first in self.markers else first
+            terminal = self._rule(f"{body} {json.dumps(before)}" if before else body, terminal=True)
+            found.append(f"{terminal} {self._literal(end[len(before) :])}")
+        return self._rule(_alternatives(found))
+
+    def _literal(self, text: str) -> str:
+        """Return an expression of exactly this text."""
+        return " ".join(f"<[{self.markers[p]}]>" if p in self.markers else json.dumps(p) for p in self._pieces(text))
+
+    def _pieces(self, text: str) -> list[str]:
+        """Divide a text into added tokens, which it adds to `markers`, and what is between them."""
+        pieces, start = [], 0
+        for token in self._tokenizer.encode(text, add_special_tokens=False) if text else ():
+            name = self._tokenizer.token_bytes(token).decode(errors="replace")
+            position = text.find(name, start) if self._tokenizer.added_token_id(name) == token else -1
+            if position >= 0:
+                self.markers[name] = token
+                pieces += [text[start:position], name]
+                start = position + len(name)
+        return [piece for piece in (*pieces, text[start:]) if piece]
+
+    def _rule(self, body: str, attributes: str = "", *, terminal: bool = False) -> str:
+        """Add a rule, or a terminal, unless it exists, and return its name. Raises APIError if there are too many."""
+        key = ("terminal" if terminal else attributes, body)
+        if key not in self._names:
+            name = f"{'TAG' if terminal else 'tag'}_{len(self._names)}"
+            self._names[key] = name
+            self.rules.append(f"{name}{attributes}: {body}")
+            self._size += len(self.rules[-1])
+            if self._size > MAX_GRAMMAR_CHARACTERS:
+                raise invalid(
+                    f"'{self._param}' needs a grammar of more than {MAX_GRAMMAR_CHARACTERS} characters.", self._param
+                )
+        return self._names[key]
+
+
+def _one(ends: _Ends | None) -> str:
+    return ends.one if ends else ""
+
+
+def _regular(format: Format, path: str) -> str:
+    if isinstance(format, Regex):
+        return regular_expression(format.pattern, f"{path}.pattern")
+    assert isinstance(format, ConstString)
+    return json.dumps(format.value)
+
+
+def _alternatives(expressions: Iterable[str]) -> str:
+    return f"({' | '.join(expressions)})"
