@@ -87,10 +87,26 @@ def begin(core: EngineCore) -> Iterator[Begin]:
 
 def run(core: EngineCore, prompt: tuple[int, ...], sampling: SamplingParams, policy: str) -> tuple[str, TokenEvent]:
     core.add(GenerateRequest("a", prompt, sampling, policy))
-    events: list[TokenEvent] = []
-    while not core.scheduler.idle:
-        events += [event for event in core.step().events if isinstance(event, TokenEvent)]
+    events = [event for event in drain(core) if isinstance(event, TokenEvent)]
     return "".join(event.text for event in events), events[-1]
+
+
+def drain(core: EngineCore) -> list[TokenEvent | RequestFailure]:
+    """Serve all requests to their ends."""
+    events: list[TokenEvent | RequestFailure] = []
+    while not core.scheduler.idle:
+        events += core.step().events
+    return events
+
+
+def tokens_of(events: Sequence[TokenEvent | RequestFailure], request_id: str) -> tuple[int, ...]:
+    """The tokens of an answer."""
+    own = [event for event in events if isinstance(event, TokenEvent) and event.request_id == request_id]
+    return tuple(token for event in own for token in event.token_ids)
+
+
+def failures(events: Sequence[TokenEvent | RequestFailure]) -> dict[str, Exception]:
+    return {event.request_id: event.error for event in events if isinstance(event, RequestFailure)}
 
 
 def fits(text: str) -> bool:
@@ -184,14 +200,11 @@ def test_masks_are_computed_only_for_draws_that_need_them(
 def test_a_grammar_does_not_change_other_requests(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
     alone = answer(core, ids[:2], replace(GREEDY, max_tokens=24, ignore_eos=True), ["layerskip"])
     core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=JSON), "layerskip"))
-    beside: dict[str, list[int]] = {}
     for index, prompt in enumerate(ids[:2]):
         core.add(GenerateRequest(str(index), prompt, replace(GREEDY, max_tokens=24, ignore_eos=True), "layerskip"))
-    while not core.scheduler.idle:
-        for event in core.step().events:
-            assert isinstance(event, TokenEvent)
-            beside.setdefault(event.request_id, []).extend(event.token_ids)
-    assert [tuple(beside["0"]), tuple(beside["1"])] == alone
+    events = drain(core)
+    assert failures(events) == {}
+    assert [tokens_of(events, "0"), tokens_of(events, "1")] == alone
 
 
 def test_a_grammar_ends_an_answer_even_if_its_end_is_ignored(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
@@ -265,18 +278,12 @@ def test_a_grammar_too_complex_to_follow_fails_its_request_alone(
     alone = answer(core, ids[:1], replace(GREEDY, max_tokens=24, ignore_eos=True), [policy])
     core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=too_complex()), policy))
     core.add(GenerateRequest("0", ids[0], replace(GREEDY, max_tokens=24, ignore_eos=True), policy))
-    said: list[int] = []
-    failed: list[RequestFailure] = []
-    while not core.scheduler.idle:
-        for event in core.step().events:
-            if isinstance(event, RequestFailure):
-                failed.append(event)
-            elif event.request_id == "0":
-                said += event.token_ids
-    assert [event.request_id for event in failed] == ["other"]
-    assert isinstance(failed[0].error, RequestError)
-    assert failed[0].error.param == "response_format"
-    assert tuple(said) == alone[0]
+    events = drain(core)
+    failed = failures(events)
+    assert [*failed] == ["other"]
+    assert isinstance(failed["other"], RequestError)
+    assert failed["other"].param == "response_format"
+    assert tokens_of(events, "0") == alone[0]
 
 
 def test_a_tokenizer_may_have_more_tokens_than_the_model(core: EngineCore) -> None:
@@ -566,19 +573,13 @@ def test_a_grammar_whose_process_ends_fails_its_requests_alone(core: EngineCore,
     core.add(GenerateRequest("0", ids[0], replace(GREEDY, max_tokens=24, ignore_eos=True)))
     events = [*core.step().events, *core.step().events]
     kill_followers_of(core, grammar)
-    while not core.scheduler.idle:
-        events += core.step().events
-    failed = [event for event in events if isinstance(event, RequestFailure)]
-    assert [event.request_id for event in failed] == ["lost"]
-    assert isinstance(failed[0].error, RequestError)
-    said = [event for event in events if isinstance(event, TokenEvent)]
-    assert [token for event in said if event.request_id == "0" for token in event.token_ids] == [*alone[0]]
-    assert [event for event in said if event.request_id == "kept"][-1].finish_reason is not None
-    core.add(GenerateRequest("again", ids[2], SamplingParams(60, 1.0, grammar=grammar)))
-    while not core.scheduler.idle:
-        last = core.step().events[-1]
-        assert isinstance(last, TokenEvent)
-    assert last.finish_reason is not None
+    events += drain(core)
+    failed = failures(events)
+    assert [*failed] == ["lost"]
+    assert isinstance(failed["lost"], RequestError)
+    assert tokens_of(events, "0") == alone[0]
+    assert [event for event in events if event.request_id == "kept"][-1].finish_reason is not None
+    assert run(core, ids[2], SamplingParams(60, 1.0, grammar=grammar), "none")[1].finish_reason is not None
 
 
 def kill_followers_of(core: EngineCore, grammar: str) -> None:
@@ -598,18 +599,12 @@ def test_a_grammar_whose_steps_are_slow_is_given_up(
     core.add(GenerateRequest("slow", ids[2], SamplingParams(60, 1.0, top_p=0.9, grammar=slow)))
     core.step()
     monkeypatch.setattr("engine.grammar.host._PER_STEP", -0.1)
-    events: list[Any] = []
-    while not core.scheduler.idle:
-        events += core.step().events
+    events = drain(core)
     monkeypatch.undo()
-    assert [event.request_id for event in events if isinstance(event, RequestFailure)] == ["slow"]
+    assert [*failures(events)] == ["slow"]
     with pytest.raises(RequestError, match="too long"):
         core.add(GenerateRequest("again", ids[2], SamplingParams(60, 1.0, grammar=slow)))
-    core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=WORDS)))
-    while not core.scheduler.idle:
-        events += core.step().events
-    assert isinstance(events[-1], TokenEvent)
-    assert events[-1].finish_reason is not None
+    assert run(core, ids[2], SamplingParams(60, 1.0, grammar=WORDS), "none")[1].finish_reason is not None
 
 
 def test_a_grammar_is_compiled_later_if_there_was_no_process(core: EngineCore, monkeypatch: pytest.MonkeyPatch) -> None:
