@@ -284,7 +284,7 @@ DAMAGED: dict[str, list[Any]] = {  # values that fields may not have
     ],
 }
 NO_CONTEXTS = {"contexts": [], "scan_at": []}
-NO_ROWS = {"rows": [], "scan_at": [[], []]} | dict.fromkeys(COLUMNS, [])
+NO_ROWS = {"rows": [], "scan_at": [[], []]} | {name: [] for name in COLUMNS}
 FIELDS, KEY_FIELDS = ([f.name for f in fields(kind)] for kind in (LatencyProfile, ProfileKey))
 
 
