@@ -410,6 +410,7 @@ class World:
         assert timing.preemptions == self.policy.suspended.count(request.id)
         assert figures.num_rounds == len(expected.rounds)
         assert sum(r.emitted for r in expected.rounds) == len(expected.tokens)
+        assert sum(r.accepted for r in expected.rounds) == request.accepted == figures.num_accepted_draft_tokens
         assert figures.num_draft_tokens == sum(r.drafted for r in expected.rounds)
         assert figures.num_rounds + figures.num_accepted_draft_tokens == len(expected.tokens)
         assert figures.mean_acceptance_length == len(expected.tokens) / figures.num_rounds
