@@ -11,6 +11,11 @@ from tests.support.cores import TickingClock, tiny_model
 torch.set_num_threads(1)  # tests run beside each other, and threads that wait for one another wait busily
 
 
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
 @pytest.fixture(autouse=True)
 def _steady_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step of a grammar takes 50 µs: otherwise a slow moment of the machine delays answers and limits drafts."""
