@@ -9,8 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -189,28 +189,17 @@ def test_a_child_killed_while_loading_is_an_error_and_leaving_early_ends_it(conf
 @pytest.mark.parametrize("size", [1, 3, 1 << 12])
 def test_messages_are_assembled_from_pieces_of_any_size(size: int) -> None:
     messages = [tuple(range(1 << 17)), CancelRequest("b"), Heartbeat(), GenerateRequest("a", (1, 2))]
+    sent = b"".join(map(packed, messages))
+    end = len(sent) - 4096  # of one large piece
     ours, theirs = socket.socketpair()
-    written, piecewise = socket.socketpair()
-    with ours, theirs, written, piecewise:
-        channel, end = Channel(written), Channel(theirs)
-        sender = threading.Thread(target=lambda: [channel.send(m) for m in messages])
-        sender.start()
-
-        def pass_on() -> None:
-            left = sum(8 + len(pickle.dumps(m, pickle.HIGHEST_PROTOCOL)) for m in messages)
-            while left:
-                data = piecewise.recv(size if left < 4096 else 1 << 16)
-                ours.sendall(data)
-                left -= len(data)
-
-        relay = threading.Thread(target=pass_on)
-        relay.start()
-        got = [end.receive_one()]
+    with ours, theirs, ThreadPoolExecutor() as pool:
+        pieces = [sent[:end], *(sent[at : at + size] for at in range(end, len(sent), size))]
+        pool.submit(lambda: [ours.sendall(piece) for piece in pieces])
+        channel = Channel(theirs)
+        got = [channel.receive_one()]
         while len(got) < len(messages):
-            got += end.receive()
-        assert got == messages
-        sender.join()
-        relay.join()
+            got += channel.receive()
+    assert got == messages
 
 
 def made(child: list[str], info: EngineInfo = INFO) -> tuple[EngineProcess, socket.socket]:
