@@ -285,9 +285,10 @@ async def test_a_request_whose_grammar_is_being_compiled_waits_deferred(
 ) -> None:
     """Clients see it too while nothing else runs, and once others do."""
     compiled = False
-    monkeypatch.setattr(session.inner, "ready", lambda message: compiled or message.id != "a")
-    slow = session.submit("a")
-    await session.report(lambda report: report.deferred == 1)
+    monkeypatch.setattr(session.inner, "ready", lambda message: compiled or message.id == "b")
+    slow, cancelled = session.submit("a"), session.submit("c")
+    await session.report(lambda report: report.deferred == 2)
+    await cancelled.aclose()
     other = session.submit("b", ENDLESS)
     session.release(2)
     await session.report(lambda report: report.running == 1)
