@@ -36,7 +36,6 @@ from tests.support import PREPARED
 from tests.support.cores import (
     GREEDY,
     SAMPLED,
-    TickingClock,
     answer,
     chat_ids,
     copy_context,
@@ -45,6 +44,7 @@ from tests.support.cores import (
     tiny_model,
     with_layer_sets,
 )
+from tests.support.timed import TickingClock
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
 

@@ -12,7 +12,7 @@ from engine.core.turns import CompilingTurns
 from engine.kv.pages import PageManager
 from engine.types import FinishReason, GenerateRequest, Owner, SamplingParams
 from tests.support.examples import examples
-from tests.support.simulation import EOS, Setting, World, plain_decoding
+from tests.support.simulation import Setting, World
 
 SETTINGS = st.builds(
     Setting,
@@ -206,17 +206,6 @@ def test_a_draft_may_take_every_row_that_no_prompt_needs() -> None:
     world.add([1], LONG)
     world.step()
     assert [w.gamma for w in world.step().work] == [7]
-
-
-def test_the_end_of_sequence_ends_a_request_unless_ignored() -> None:
-    ends = next(s for s in range(99) if plain_decoding([1], SamplingParams(seed=s), 9)[0][-1] == EOS)
-    world = World(Setting(block_size=3))
-    stops = world.add([1], SamplingParams(seed=ends))
-    goes_on = world.add([1], SamplingParams(seed=ends, ignore_eos=True))
-    world.drain()
-    assert stops.request.finish_reason is FinishReason.STOP
-    assert goes_on.request.tokens[: len(stops.request.tokens)] == stops.request.tokens
-    assert len(goes_on.request.tokens) == world.setting.max_model_len
 
 
 def test_prompts_are_read_in_smaller_pieces_at_longer_contexts() -> None:

@@ -38,17 +38,6 @@ GREEDY = SamplingParams(max_tokens=64, temperature=0.0)
 SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
 
 
-class TickingClock:
-    """A clock that advances by `tick` per reading."""
-
-    def __init__(self, tick: float) -> None:
-        self.tick, self.time = tick, 0.0
-
-    def now(self) -> float:
-        self.time += self.tick
-        return self.time
-
-
 class ManualClock:
     """A clock that a test sets, and that counts readings."""
 

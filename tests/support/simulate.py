@@ -29,7 +29,7 @@ from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, RequestFailure, SamplingParams
 from profiles.schema import LatencyProfile
 from server.settings import Settings, add_arguments
-from tests.support.timed import SimulatedClock, TimedRunner
+from tests.support.timed import TickingClock, TimedRunner
 
 
 class Result(NamedTuple):
@@ -46,7 +46,7 @@ class Simulation:
     def __init__(self, model: LoadedModel, config: EngineConfig, unsteady: float = 1.0) -> None:
         """`unsteady`: the factor by which passes are slower in half of the time."""
         assert model.profile is not None
-        model.clock = self.clock = SimulatedClock()
+        model.clock = self.clock = TickingClock(0.0)
         truth = CostModel(model.spec, model.profile)
         self.core: EngineCore = model.core(
             config, own_cache=True, wrap_runner=lambda runner: TimedRunner(runner, self.clock, truth, unsteady)

@@ -18,7 +18,7 @@ from engine.draft.base import RequestView
 from engine.kv.pages import Allocation, PageManager
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import FinishReason, Owner, RequestFailure, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
-from tests.support.cores import TickingClock
+from tests.support.timed import TickingClock
 
 EOS = 0
 VOCABULARY = 4
