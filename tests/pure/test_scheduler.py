@@ -62,7 +62,7 @@ def play(world: World, actions: list[tuple[object, ...]]) -> None:
     world.drain()
 
 
-@examples(300)
+@examples(240)
 @given(SETTINGS, st.integers(0, 99), st.lists(ACTIONS, min_size=6, max_size=30))
 def test_any_interleaving_gives_the_tokens_of_plain_decoding(
     setting: Setting, seed: int, actions: list[tuple[object, ...]]
@@ -70,7 +70,7 @@ def test_any_interleaving_gives_the_tokens_of_plain_decoding(
     play(World(setting, seed), actions)
 
 
-@examples(80)
+@examples(60)
 @given(SETTINGS, st.integers(0, 99), st.lists(ACTIONS, min_size=60, max_size=60))
 def test_long_runs_give_the_tokens_of_plain_decoding(
     setting: Setting, seed: int, actions: list[tuple[object, ...]]
