@@ -273,7 +273,7 @@ DAMAGED: dict[str, list[Any]] = {  # values that fields may not have
     "scan_at": [[[1.0] * 4] * 2, [[1.0] * 3] * 3, [1.0] * 3],
     "drafting": ["cheap", 0.0],
     "residual": ["small", None],
-    "worst": [math.nan],
+    "worst": [math.nan, math.inf],
     "surprise": [1],
     "key": [
         "mine",
