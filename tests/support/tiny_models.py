@@ -210,9 +210,13 @@ def checkpoints() -> dict[str, Files]:
                 (directory / "model.safetensors").unlink()
                 model.save_pretrained(directory, max_shard_size="70KB")
             files = {path.name: path.read_bytes() for path in directory.iterdir()}
+        config = json.loads(files["config.json"])
+        if name == "llama":  # the names of most published checkpoints
+            rope = config.pop("rope_parameters")
+            config |= {"rope_theta": rope.pop("rope_theta"), "rope_scaling": rope}
         files |= {"tokenizer.json": tokenizers()[kind], "chat_template.jinja": TEMPLATE.encode()}
-        written_json = {"generation_config.json": GENERATION, "tokenizer_config.json": TOKENIZER_CONFIG}
-        found[name] = files | {file: json.dumps(value).encode() for file, value in written_json.items()}
+        texts = {"config": config, "generation_config": GENERATION, "tokenizer_config": TOKENIZER_CONFIG}
+        found[name] = files | {f"{file}.json": json.dumps(value).encode() for file, value in texts.items()}
     return found
 
 
