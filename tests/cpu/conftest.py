@@ -6,9 +6,15 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tests.support.cores import TickingClock, tiny_model
+from tests.support.cores import tiny_model
+from tests.support.timed import TickingClock
 
 torch.set_num_threads(1)  # tests run beside each other, and threads that wait for one another wait busily
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 @pytest.fixture(autouse=True)

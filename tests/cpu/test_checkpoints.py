@@ -241,7 +241,7 @@ def test_a_sharded_checkpoint_equals_one_file(whole: Path, tmp_path: Path) -> No
     refuse(tmp_path, f"cannot read {file}.*is the download complete")
     file.unlink()
     refuse(tmp_path, f"has no {file.name}")
-    for bad in ({}, {"weight_map": {}}, {"weight_map": {"a": "../x.safetensors"}}, {"weight_map": {"a": 3}}, []):
+    for bad in ([], {}, *({"weight_map": value} for value in (None, {}, {"a": "../x.safetensors"}, {"a": 3}))):
         (tmp_path / "model.safetensors.index.json").write_text(json.dumps(bad))
         refuse(tmp_path, "index.json")
 

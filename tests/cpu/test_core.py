@@ -100,39 +100,12 @@ def test_a_prefix_hit_gives_the_tokens_of_a_miss(model: LoadedModel, ids: list[t
     assert core.scheduler.prefix_hits > 0
 
 
-def test_choices_of_one_prompt_share_its_cache(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    prompt = max(ids, key=len)
-    block = EngineConfig().block_size
-    assert len(prompt) > 2 * block
-    core = model.core(EngineConfig())
-    for choice in range(3):
-        core.add(GenerateRequest(str(choice), prompt, replace(LONG, seed=choice), "none"))
-    firsts: dict[str, TokenEvent] = {}
-    while not core.scheduler.idle:
-        for event in core.step().events:
-            assert isinstance(event, TokenEvent)
-            firsts.setdefault(event.request_id, event)
-    shared = (len(prompt) - 1) // block * block
-    assert [firsts[str(c)].cached_tokens for c in range(3)] == [0, shared, shared]
-
-
 @pytest.mark.parametrize("rows", [17, pytest.param(40, marks=pytest.mark.nightly)])
 def test_prompts_read_in_small_chunks_change_no_token(
     model: LoadedModel, ids: list[tuple[int, ...]], plain: list[tuple[int, ...]], rows: int
 ) -> None:
     core = model.core(EngineConfig(max_num_batched_tokens=rows, max_num_seqs=8))
     assert answer(core, ids, LONG, ["layerskip", "none"], concurrency=8) == plain
-
-
-def test_a_stop_string_ends_text_and_computation(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core = model.core(EngineConfig())
-    whole = run(core, GenerateRequest("whole", ids[2], replace(GREEDY, max_tokens=40), "layerskip"))
-    text = "".join(e.text for e in whole)
-    stop = text[10:14]
-    events = run(core, GenerateRequest("cut", ids[2], replace(GREEDY, max_tokens=40, stop=(stop,)), "layerskip"))
-    assert "".join(e.text for e in events) == text[: text.index(stop)]
-    assert events[-1].finish_reason is FinishReason.STOP
-    assert events[-1].completion_tokens < whole[-1].completion_tokens
 
 
 @pytest.mark.slow
@@ -147,30 +120,6 @@ def test_an_answer_ends_at_its_length_or_at_the_end_token(model: LoadedModel, id
         ended = run(core, GenerateRequest("c", ids[0], replace(GREEDY, max_tokens=200), policy))[-1]
         assert ended.finish_reason is FinishReason.STOP
         assert "<|end|>" not in ended.text
-
-
-def test_figures_of_a_request_add_up(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    core = model.core(EngineConfig())
-    core.add(GenerateRequest("a", ids[1], LONG, "layerskip"))
-    emitted = drafted = accepted = rounds = 0
-    last = None
-    while not core.scheduler.idle:
-        report = core.step()
-        for r in report.rounds:
-            emitted, drafted, accepted, rounds = (
-                emitted + r.emitted,
-                drafted + r.drafted,
-                accepted + r.accepted,
-                rounds + 1,
-            )
-        last = report.events[-1] if report.events else last
-    assert isinstance(last, TokenEvent)
-    assert last.speculation is not None
-    assert (emitted, rounds) == (last.completion_tokens, last.speculation.num_rounds)
-    assert (drafted, accepted) == (last.speculation.num_draft_tokens, last.speculation.num_accepted_draft_tokens)
-    assert emitted == rounds + accepted
-    skipped = model.spec.layers - max(1, round(model.spec.layers / 4))
-    assert last.speculation.skipped_attention == last.speculation.skipped_mlp == skipped
 
 
 def test_settings_of_every_policy_are_checked_at_start(model: LoadedModel) -> None:

@@ -9,8 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +33,7 @@ from engine.host.client import TokenStream
 from engine.host.process import EngineLaunch, EngineProcess
 from engine.messages import CancelRequest, Heartbeat
 from engine.types import (
+    EngineInfo,
     FinishReason,
     GenerateRequest,
     RequestFailure,
@@ -49,6 +50,8 @@ from tests.support.cores import ManualClock, answer, chat_ids, load, made_up_pro
 from tests.support.fake import INFO
 from tests.support.waiting import PATIENCE, until
 
+pytestmark = pytest.mark.anyio
+
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
 ENDLESS = SamplingParams(max_tokens=1500, temperature=0.0, ignore_eos=True)
 
@@ -63,18 +66,9 @@ def this_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
 def config(tmp_path_factory: pytest.TempPathFactory) -> EngineConfig:
     """float32 without drafting, and a made-up profile, so that nothing is measured."""
     tmp_path = tmp_path_factory.mktemp("profiles")
-    config = EngineConfig(
-        model=str(PREPARED),
-        profile_dir=tmp_path,
-        dtype="float32",
-        threads=1,
-        max_num_seqs=4,
-        max_queued=1,
-        draft_policy="none",
-    )
-    key = load(torch.float32, threads=1).key
-    store.save(replace(made_up_profile(), key=key), tmp_path)
-    return config
+    store.save(replace(made_up_profile(), key=load(torch.float32).key), tmp_path)
+    settings: dict[str, Any] = {"dtype": "float32", "threads": 1, "max_num_seqs": 4, "max_queued": 1}
+    return EngineConfig(model=str(PREPARED), profile_dir=tmp_path, draft_policy="none", **settings)
 
 
 @asynccontextmanager
@@ -83,20 +77,14 @@ async def running(config: EngineConfig) -> AsyncIterator[EngineProcess]:
         engine = await asyncio.to_thread(launch.ready)
     await engine.start()
     try:
-        async with asyncio.timeout(PATIENCE):
-            yield engine
+        yield engine
     finally:
         await engine.drain(0)
     assert not alive(engine.pid), "the child has ended"
 
 
-def ids(engine: EngineProcess, text: str) -> tuple[int, ...]:
-    rendered = engine.tokenizer.render_chat([{"role": "user", "content": text}])
-    return tuple(engine.tokenizer.encode(rendered, add_special_tokens=False))
-
-
 async def reported(engine: EngineProcess, condition: Callable[[], bool]) -> None:
-    """Wait for a report after which `condition` is true; the timeout of `running` bounds the wait."""
+    """Wait for a report after which `condition` is true."""
     event = asyncio.Event()
     engine.add_listener(lambda report: event.set())
     while not condition():
@@ -109,11 +97,11 @@ async def rest(stream: TokenStream) -> list[TokenEvent]:
 
 
 async def collect(engine: EngineProcess, id: str, sampling: SamplingParams = SHORT) -> list[TokenEvent]:
-    return await rest(engine.submit(GenerateRequest(id, ids(engine, f"What is {id}?"), sampling)))
+    return await rest(engine.submit(GenerateRequest(id, chat_ids(engine, f"What is {id}?"), sampling)))
 
 
 @pytest.mark.slow
-def test_the_process_answers_like_the_engine_until_it_is_killed(
+async def test_the_process_answers_like_the_engine_until_it_is_killed(
     config: EngineConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Starts are slow, so one engine answers, refuses, cancels and is killed during an answer.
@@ -124,40 +112,34 @@ def test_the_process_answers_like_the_engine_until_it_is_killed(
         (tmp_path / name).write_text("raise SystemExit(77)")
     monkeypatch.chdir(tmp_path)
     reports: list[RoundReport] = []
-    emitted: list[int] = []
-
-    async def test() -> list[list[TokenEvent]]:
-        async with running(config) as engine:
-            engine.add_listener(reports.append)
-            assert engine.stats().ready
-            for number in (signal.SIGINT, signal.SIGTERM):
-                os.kill(engine.pid, number)
-            with pytest.raises(RequestError):
-                engine.submit(GenerateRequest("bad", ()))
-            said = await asyncio.gather(*(collect(engine, id) for id in ("snow", "a river", "a boat")))
-            long = tuple(range(5, 500)) * 2
-            with pytest.raises(RequestError):
-                engine.submit(GenerateRequest("long", long * 200, SHORT))
-            events = [event async for event in engine.submit(GenerateRequest("long", long, SHORT))]
-            assert events[-1].prompt_tokens == len(long)
-            await reported(engine, lambda: not reports[-1].running)  # the last report may follow the last event
-            emitted.append(sum(r.emitted for report in reports for r in report.rounds))
-            await check_cancellation_and_a_full_queue(engine)
-            await check_that_a_killed_engine_fails_every_request(engine)
-            return said
-
-    said = asyncio.run(test())
-    core = load(torch.float32, threads=1).core(config)
-    prompts = [chat_ids(core, f"What is {id}?") for id in ("snow", "a river", "a boat")]
+    asked = ("snow", "a river", "a boat")
+    async with running(config) as engine:
+        engine.add_listener(reports.append)
+        assert engine.stats().ready
+        for number in (signal.SIGINT, signal.SIGTERM):
+            os.kill(engine.pid, number)
+        with pytest.raises(RequestError):
+            engine.submit(GenerateRequest("bad", ()))
+        said = await asyncio.gather(*(collect(engine, id) for id in asked))
+        long = tuple(range(5, 500)) * 2
+        with pytest.raises(RequestError):
+            engine.submit(GenerateRequest("long", long * 200, SHORT))
+        events = await rest(engine.submit(GenerateRequest("long", long, SHORT)))
+        assert events[-1].prompt_tokens == len(long)
+        await reported(engine, lambda: not reports[-1].running)  # the last report may follow the last event
+        assert sum(r.emitted for report in reports for r in report.rounds) == 4 * 24
+        await check_cancellation_and_a_full_queue(engine)
+        await check_that_a_killed_engine_fails_every_request(engine)
+    core = load(torch.float32).core(config)
+    prompts = [chat_ids(core, f"What is {id}?") for id in asked]
     assert [tuple(t for e in events for t in e.token_ids) for events in said] == answer(core, prompts, SHORT, ["none"])
     assert all(events[-1].finish_reason is FinishReason.LENGTH for events in said)
-    assert emitted == [4 * 24]
 
 
 async def check_cancellation_and_a_full_queue(engine: EngineProcess) -> None:
-    streams = [engine.submit(GenerateRequest(str(i), ids(engine, "x"), ENDLESS)) for i in range(5)]
+    streams = [engine.submit(GenerateRequest(str(i), chat_ids(engine, "x"), ENDLESS)) for i in range(5)]
     with pytest.raises(QueueFullError):
-        engine.submit(GenerateRequest("one more", ids(engine, "x"), SHORT))
+        engine.submit(GenerateRequest("one more", chat_ids(engine, "x"), SHORT))
     for stream in streams:
         await stream.aclose()
     assert await collect(engine, "after all")
@@ -165,7 +147,7 @@ async def check_cancellation_and_a_full_queue(engine: EngineProcess) -> None:
 
 
 async def check_that_a_killed_engine_fails_every_request(engine: EngineProcess) -> None:
-    stream = engine.submit(GenerateRequest("snow", ids(engine, "snow"), ENDLESS))
+    stream = engine.submit(GenerateRequest("snow", chat_ids(engine, "snow"), ENDLESS))
     await anext(stream)
     os.kill(engine.pid, signal.SIGKILL)
     with pytest.raises(EngineDeadError):
@@ -173,20 +155,17 @@ async def check_that_a_killed_engine_fails_every_request(engine: EngineProcess) 
     assert engine.stats().failure
     assert not engine.stats().ready
     with pytest.raises(EngineDeadError):
-        engine.submit(GenerateRequest("late", ids(engine, "snow"), SHORT))
+        engine.submit(GenerateRequest("late", chat_ids(engine, "snow"), SHORT))
 
 
 @pytest.mark.nightly
-def test_a_running_request_fails_when_the_engine_drains(config: EngineConfig) -> None:
-    async def test() -> None:
-        async with running(config) as engine:
-            stream = engine.submit(GenerateRequest("river", ids(engine, "river"), ENDLESS))
-            await anext(stream)
-            await engine.drain(0)
-            with pytest.raises(EngineDrainingError):
-                await rest(stream)
-
-    asyncio.run(test())
+async def test_a_running_request_fails_when_the_engine_drains(config: EngineConfig) -> None:
+    async with running(config) as engine:
+        stream = engine.submit(GenerateRequest("river", chat_ids(engine, "river"), ENDLESS))
+        await anext(stream)
+        await engine.drain(0)
+        with pytest.raises(EngineDrainingError):
+            await rest(stream)
 
 
 @pytest.mark.slow
@@ -197,15 +176,11 @@ def test_an_error_while_loading_reaches_the_parent(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_child_killed_while_loading_is_an_error(config: EngineConfig) -> None:
+def test_a_child_killed_while_loading_is_an_error_and_leaving_early_ends_it(config: EngineConfig) -> None:
     with EngineLaunch(config) as launch:
         launch.child.kill()
         with pytest.raises(EngineDeadError, match="SIGKILL"):
             launch.ready()
-
-
-@pytest.mark.slow
-def test_leaving_a_launch_early_ends_the_child(config: EngineConfig) -> None:
     with EngineLaunch(config) as launch:
         assert launch.child.poll() is None
     assert launch.child.poll() is not None
@@ -214,56 +189,43 @@ def test_leaving_a_launch_early_ends_the_child(config: EngineConfig) -> None:
 @pytest.mark.parametrize("size", [1, 3, 1 << 12])
 def test_messages_are_assembled_from_pieces_of_any_size(size: int) -> None:
     messages = [tuple(range(1 << 17)), CancelRequest("b"), Heartbeat(), GenerateRequest("a", (1, 2))]
+    sent = b"".join(map(packed, messages))
+    end = len(sent) - 4096  # of one large piece
     ours, theirs = socket.socketpair()
-    written, piecewise = socket.socketpair()
-    with ours, theirs, written, piecewise:
-        channel, end = Channel(written), Channel(theirs)
-        sender = threading.Thread(target=lambda: [channel.send(m) for m in messages])
-        sender.start()
-
-        def pass_on() -> None:
-            left = sum(8 + len(pickle.dumps(m, pickle.HIGHEST_PROTOCOL)) for m in messages)
-            while left:
-                data = piecewise.recv(size if left < 4096 else 1 << 16)
-                ours.sendall(data)
-                left -= len(data)
-
-        relay = threading.Thread(target=pass_on)
-        relay.start()
-        got = [end.receive_one()]
+    with ours, theirs, ThreadPoolExecutor() as pool:
+        pieces = [sent[:end], *(sent[at : at + size] for at in range(end, len(sent), size))]
+        pool.submit(lambda: [ours.sendall(piece) for piece in pieces])
+        channel = Channel(theirs)
+        got = [channel.receive_one()]
         while len(got) < len(messages):
-            got += end.receive()
-        assert got == messages
-        sender.join()
-        relay.join()
+            got += channel.receive()
+    assert got == messages
 
 
-def test_requests_wait_in_the_parent_while_the_child_is_busy() -> None:
+def made(child: list[str], info: EngineInfo = INFO) -> tuple[EngineProcess, socket.socket]:
+    """The parent's side of an engine, and the socket of a child that runs another command."""
+    ours, theirs = socket.socketpair()
+    return EngineProcess(subprocess.Popen(child), Channel(ours), ManualClock(), info, None), theirs  # type: ignore[arg-type]
+
+
+async def test_requests_wait_in_the_parent_while_the_child_is_busy() -> None:
     """Requests of one turn of the event loop travel together, and write a shared prompt once."""
     short, long = GenerateRequest("first", (1, 2)), GenerateRequest("long", tuple(range(300, 400)) * 5000)
     requests = [short, long, replace(long, id="as long")]
-    info = replace(INFO, vocab_size=512, max_model_len=1 << 20, max_num_seqs=8)
-
-    async def test() -> list[Any]:
-        ours, theirs = socket.socketpair()
-        child = subprocess.Popen(["true"])
-        engine = EngineProcess(child, Channel(ours), ManualClock(), info, None)  # type: ignore[arg-type]
-        with theirs:
-            for request in requests:
-                engine.submit(request)
-            await asyncio.sleep(0)
-            engine.cancel("first")
-            await asyncio.sleep(0)
-            end, got = Channel(theirs), []
-            while len(got) < 3:
-                got += await asyncio.to_thread(end.receive)
-        engine.reset_calibration()  # the child reads no message any more
-        await engine.drain(0)
-        return got
-
-    first, rest, last = asyncio.run(asyncio.wait_for(test(), PATIENCE))
-    assert (first, rest, last) == ([short], requests[1:], [CancelRequest("first")])
-    assert rest[0].prompt is rest[1].prompt, "a shared prompt is written once"
+    engine, theirs = made(["true"], replace(INFO, vocab_size=512, max_model_len=1 << 20, max_num_seqs=8))
+    with theirs:
+        for request in requests:
+            engine.submit(request)
+        await asyncio.sleep(0)
+        engine.cancel("first")
+        await asyncio.sleep(0)
+        end, got = Channel(theirs), list[Any]()
+        while len(got) < 3:
+            got += await asyncio.to_thread(end.receive)
+    engine.reset_calibration()  # the child reads no message any more
+    await engine.drain(0)
+    assert got == [[short], requests[1:], [CancelRequest("first")]]
+    assert got[1][0].prompt is got[1][1].prompt, "a shared prompt is written once"
 
 
 @pytest.mark.slow
@@ -274,21 +236,16 @@ def test_requests_wait_in_the_parent_while_the_child_is_busy() -> None:
         (packed(RoundReport(events=("no event",))), "could not be delivered"),  # type: ignore[arg-type]
     ],
 )
-def test_what_the_child_sends_wrongly_fails_its_streams(sent: bytes, reason: str) -> None:
-    async def test() -> None:
-        ours, theirs = socket.socketpair()
-        child = subprocess.Popen(["sleep", "60"])
-        engine = EngineProcess(child, Channel(ours), ManualClock(), INFO, None)  # type: ignore[arg-type]
-        await engine.start()
-        stream = engine.submit(GenerateRequest("a", (1, 2)))
-        theirs.sendall(sent)
-        with pytest.raises(EngineDeadError, match=reason):
-            await anext(stream)
-        child.kill()
-        theirs.close()
-        await engine.drain(0)
-
-    asyncio.run(asyncio.wait_for(test(), PATIENCE))
+async def test_what_the_child_sends_wrongly_fails_its_streams(sent: bytes, reason: str) -> None:
+    engine, theirs = made(["sleep", "60"])
+    await engine.start()
+    stream = engine.submit(GenerateRequest("a", (1, 2)))
+    theirs.sendall(sent)
+    with pytest.raises(EngineDeadError, match=reason):
+        await anext(stream)
+    os.kill(engine.pid, signal.SIGKILL)
+    theirs.close()
+    await engine.drain(0)
 
 
 @pytest.mark.parametrize("loaded", [False, pytest.param(True, marks=pytest.mark.nightly)])
@@ -321,22 +278,8 @@ def test_messages_survive_pickling() -> None:
     timing = RequestTiming(0.1, 0.2, 0.3)
     event = TokenEvent("a", "text\u2028", (1, 2), FinishReason.STOP, 1, 2, 0, figures, timing)
     part = RequestRound("a", "none", 1, 0, 0, 0, 5, 0, 0, None, None, "changed")
-    report = RoundReport(
-        (event, RequestFailure("b", RequestError("why", param="stop"))),
-        (part,),
-        1,
-        0,
-        0.5,
-        3,
-        2,
-        0.1,
-        0.2,
-        0.0,
-        0.1,
-        7,
-        3,
-        1,
-    )
+    failure = RequestFailure("b", RequestError("why", param="stop"))
+    report = RoundReport((event, failure), (part,), running=1, kv_usage=0.5, preemptions=7, deferred=1)
     request = GenerateRequest("a", (1, 2, 3), SamplingParams(stop=("x",)), "none")
     for message in (report, request):
         again = pickle.loads(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
@@ -350,24 +293,14 @@ def token(number: int, **other: Any) -> TokenEvent:
     return TokenEvent("r", f" {number}", (number,), completion_tokens=number, pieces=(f" {number}",), **other)
 
 
-def test_a_late_reader_gets_pending_events_joined() -> None:
+async def test_a_late_reader_gets_pending_events_joined() -> None:
     traced = token(4, trace=RequestRound("r", "none", 1, 0, 0, 0, 4, 0, 0, None, None))
-    events = [
-        token(1, cached_tokens=3),
-        token(2),
-        token(3),
-        traced,
-        token(5),
-        token(6, finish_reason=FinishReason.STOP),
-    ]
-
-    async def test() -> list[TokenEvent]:
-        stream = TokenStream("r", lambda _: None)
-        for event in events:
-            stream.put(event)
-        return await rest(stream)
-
-    first, second, last = asyncio.run(test())
+    last = token(6, finish_reason=FinishReason.STOP)
+    events = [token(1, cached_tokens=3), token(2), token(3), traced, token(5), last]
+    stream = TokenStream("r", lambda _: None)
+    for event in events:
+        stream.put(event)
+    first, second, last = await rest(stream)
     assert (first.text, first.token_ids, first.pieces, first.rounds) == (" 1 2 3", (1, 2, 3), (" 1", " 2", " 3"), 3)
     assert first.completion_tokens == 3
     assert second is traced, "a traced round is not joined with others"

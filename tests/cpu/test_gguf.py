@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -99,19 +98,6 @@ def test_matrices_stay_packed(tmp_path: Path) -> None:
 # ---- RoPE
 
 
-def test_rope_factors_in_the_file_give_llama3s_frequencies(tmp_path: Path) -> None:
-    rope = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0}
-    rope |= {"high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
-    path, model = made(tmp_path, "llama", rope_parameters=rope, max_position_embeddings=65536)
-    fields, tensors = fields_of(model.config, "llama") | byte_level(), tensors_of(model, {}, {"attn_q": 4, "attn_k": 2})
-    plain = 1 / 10000 ** (torch.arange(0, 64, 2) / 64)
-    divided = plain / model.model.rotary_emb.inv_freq
-    write(path, fields, tensors | {"rope_freqs.weight": floats(divided)})
-    spec = GgufSource(path, "x").spec
-    torch.testing.assert_close(spec.rope.inverse_frequencies(64), model.model.rotary_emb.inv_freq)
-    assert divided.max() > 4
-
-
 @pytest.mark.slow
 def test_the_divisors_of_a_file_are_used_as_they_stand(tmp_path: Path) -> None:
     """They follow no formula: transformers gets frequencies that are divided by them."""
@@ -126,16 +112,6 @@ def test_the_divisors_of_a_file_are_used_as_they_stand(tmp_path: Path) -> None:
     torch.testing.assert_close(logits(path, torch.float32, "torch"), wanted, rtol=1e-4, atol=1e-4 * float(wanted.std()))
     if compiler() is not None:
         assert error(logits(path, torch.bfloat16, "native"), wanted) < 0.03
-
-
-@pytest.mark.parametrize("kind", ["linear", "yarn"])
-def test_rope_scaling_is_read_from_the_metadata(kind: str, tmp_path: Path) -> None:
-    fields, tensors = small()
-    scaling = {"type": kind, "factor": 4.0, "original_context_length": 16}
-    fields |= {f"llama.rope.scaling.{key}": value for key, value in scaling.items()}
-    rope = GgufSource(write(tmp_path / "x.gguf", fields, tensors), "x").spec.rope
-    assert (rope.type, rope.factor) == (kind, 4.0)
-    assert kind == "linear" or (rope.original == 16 and math.isclose(rope.magnitude, 0.1 * math.log(4) + 1))
 
 
 # ---- tokenizer

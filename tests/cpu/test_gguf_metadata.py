@@ -58,6 +58,7 @@ YARN = {"scaling.type": "yarn", "scaling.factor": 4.0}
 SCALINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "none": ({}, {}),
     "the old key": ({"scale_linear": 4.0}, {"factor": 4}),
+    "a factor of the type linear": ({"scaling.type": "linear", "scaling.factor": 4.0}, {"factor": 4}),
     "a factor without a type": ({"scaling.factor": 4.0}, {"factor": 4}),
     "both keys": ({"scaling.factor": 4.0, "scale_linear": 8.0}, {"factor": 4}),
     "a factor of 0": ({"scaling.factor": 0.0}, {}),

@@ -84,10 +84,6 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "a fraction of a layer": ({"llama.block_count": 1.5}, "num_hidden_layers is 1.5; it must be a whole number"),
     "not a number": ({"llama.rope.freq_base": float("nan")}, "rope_theta is nan; it must be above 1"),
     "experts": ({"llama.expert_count": 8}, "mixture-of-experts models are not supported"),
-    "RoPE of half a head": (
-        {"llama.attention.key_length": 4, "llama.rope.dimension_count": 2},
-        "RoPE rotates 2 of 4 dimensions",
-    ),
     "longrope": ({"llama.rope.scaling.type": "longrope"}, "longrope.*not supported"),
     "no tokens": ({KEY + "tokens": None}, "no tokenizer: tokenizer.ggml.tokens is missing"),
     "another tokenizer": ({KEY + "model": "rwkv"}, "tokenizer rwkv is not supported; supported: gpt2, llama"),

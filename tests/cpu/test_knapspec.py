@@ -73,13 +73,6 @@ def test_it_drafts_with_part_of_the_model_where_that_pays(model: LoadedModel, id
     assert 0 < len(policy.estimator.counts) <= 8
 
 
-def test_it_decodes_plainly_where_drafting_cannot_pay(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    """Verifying several rows costs many times a single row."""
-    core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(budget=0.5)), verify_slope=3.0)
-    assert not any(r.drafted for r in rounds(core, ids[:1], max_tokens=300))
-    assert policy.searcher.searches > 0, "it searched for plans all the same"
-
-
 @pytest.mark.nightly
 def test_a_costly_head_makes_drafting_dearer(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
     """Every draft pass runs the head, so its price counts."""
@@ -108,20 +101,25 @@ def test_searches_keep_to_their_budget_and_a_budget_of_zero_allows_none(
     assert policy.searcher.spent == 0
 
 
-def test_searches_that_find_nothing_become_rare(model: LoadedModel, ids: list[tuple[int, ...]]) -> None:
-    """The interval is max(T, price ÷ (budget · p)), and p = (1 + found) / (1 + searches)."""
+def test_where_drafting_cannot_pay_nothing_is_drafted_and_searches_become_rare(
+    model: LoadedModel, ids: list[tuple[int, ...]]
+) -> None:
+    """Verifying several rows costs many times a single row, and no search finds a plan that pays.
+
+    The interval is max(T, price ÷ (budget · p)), and p = (1 + found) / (1 + searches).
+    """
     core, policy = core_with(model, EngineConfig(knapspec=KnapSpecConfig(budget=0.5)), verify_slope=3.0)
     searcher = policy.searcher
     first = searcher.interval(100)
     seen = rounds(core, ids[:3], max_tokens=300)
-    plain = core.costs.verify_pass(1, [100])
+    assert not any(r.drafted for r in seen)
     assert (searcher.found, searcher.searches > 0) == (0, True)
-    price = searcher.predicted_seconds(100) / plain
+    price = searcher.predicted_seconds(100) / core.costs.verify_pass(1, [100])
     assert searcher.interval(100) == pytest.approx(price / 0.5 * (1 + searcher.searches), rel=0.1)
     assert searcher.interval(100) > 1.5 * first
     assert next(r.search_interval for r in reversed(seen) if r.search_interval) > 1.5 * first
-    often, cheap = core_with(model, EngineConfig(knapspec=KnapSpecConfig(interval=500, budget=1.0)))[1], 500
-    assert often.searcher.interval(100) == cheap
+    _, cheap = core_with(model, EngineConfig(knapspec=KnapSpecConfig(interval=500, budget=1.0)))
+    assert cheap.searcher.interval(100) == 500
 
 
 def test_a_search_is_spread_over_rounds(
@@ -174,27 +172,45 @@ def made_up_profile_pass(model: LoadedModel) -> float:
     return CostModel(model.spec, made_up_profile()).verify_pass(1, [700])
 
 
-def test_observed_times_correct_the_profile_within_bounds(model: LoadedModel) -> None:
-    costs = CostModel(model.spec, made_up_profile())
-    plan = Plan(exit_plan(model.spec, 3), 3)
-    work = Work("a", 0, 50, (1,), True, GREEDY, plan)
-    out = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
-    before = costs.draft_pass(plan.variants, [50]), costs.verify_pass(4, [50])
-    for _ in range(200):
-        costs.observe(StepPlan((work,)), StepOutput((out,), 3, 3 * 1.5 * before[0], 0.8 * before[1]), 1e-4)
-    assert costs.draft_pass(plan.variants, [50]) == pytest.approx(1.5 * before[0], rel=0.05)
-    assert costs.verify_pass(4, [50]) == pytest.approx(0.8 * before[1], rel=0.05)
-    costs.observe(StepPlan((work,)), StepOutput((out,), 3, 1e3, 1e3), 1e3)
-    assert costs.draft_pass(plan.variants, [50]) < 1.7 * before[0], "one stall does not count for much"
-    for _ in range(2000):
-        costs.observe(StepPlan((work,)), StepOutput((out,), 3, 1e3, 1e3), 1e3)
-    assert costs.draft_pass(plan.variants, [50]) <= 2.5 * before[0] * 1.001
+@pytest.fixture
+def costs(model: LoadedModel) -> CostModel:
+    return CostModel(model.spec, made_up_profile())
+
+
+@pytest.fixture
+def plan(model: LoadedModel) -> Plan:
+    return Plan(exit_plan(model.spec, 3), 3)
+
+
+def drafts(costs: CostModel, plan: Plan, draft: float, verify: float, rounds: int = 1) -> None:
+    """Observe rounds of three draft tokens, all accepted. `draft`: seconds of a pass."""
+    step = StepPlan((Work("a", 0, 50, (1,), True, GREEDY, plan),))
+    accepted = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
+    for _ in range(rounds):
+        costs.observe(step, StepOutput((accepted,), 3, 3 * draft, verify), 1e-4)
+
+
+def plain(costs: CostModel, seconds: float, rounds: int = 1, requests: int = 1) -> None:
+    """Observe rounds without drafts."""
+    step = StepPlan(tuple(Work(str(i), i, 50, (1,), True, GREEDY) for i in range(requests)))
+    for _ in range(rounds):
+        costs.observe(step, StepOutput((WorkOutput((1,)),) * requests, 0, 0.0, seconds), 1e-4)
+
+
+def test_observed_times_correct_the_profile_within_bounds(costs: CostModel, plan: Plan) -> None:
+    draft, verify = costs.draft_pass(plan.variants, [50]), costs.verify_pass(4, [50])
+    drafts(costs, plan, 1.5 * draft, 0.8 * verify, rounds=200)
+    assert costs.draft_pass(plan.variants, [50]) == pytest.approx(1.5 * draft, rel=0.05)
+    assert costs.verify_pass(4, [50]) == pytest.approx(0.8 * verify, rel=0.05)
+    drafts(costs, plan, 300, 1e3)
+    assert costs.draft_pass(plan.variants, [50]) < 1.7 * draft, "one stall does not count for much"
+    drafts(costs, plan, 300, 1e3, rounds=2000)
+    assert costs.draft_pass(plan.variants, [50]) <= 2.5 * draft * 1.001
     costs.reset()
-    assert costs.draft_pass(plan.variants, [50]) == before[0]
+    assert costs.draft_pass(plan.variants, [50]) == draft
 
 
-def test_reading_prompts_does_not_change_the_price_of_drafting(model: LoadedModel) -> None:
-    costs = CostModel(model.spec, made_up_profile())
+def test_reading_prompts_does_not_change_the_price_of_drafting(costs: CostModel) -> None:
     before = [costs.verify_pass(rows, [50] * 8) for rows in (1, 8, 24, 32)]
     works = Work("a", 0, 50, (1,), True, GREEDY), Work("b", 1, 100, (1,) * 200, False, GREEDY)
     for _ in range(50):
@@ -202,88 +218,63 @@ def test_reading_prompts_does_not_change_the_price_of_drafting(model: LoadedMode
     assert [costs.verify_pass(rows, [50] * 8) for rows in (1, 8, 24, 32)] == before
 
 
-def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel) -> None:
+def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel, costs: CostModel) -> None:
     """Other plans are corrected by the average of all drafts."""
-    costs = CostModel(model.spec, made_up_profile())
     plans = [Plan(exit_plan(model.spec, depth), 3) for depth in (2, 4, 6)]
     before = [costs.draft_pass(plan.variants, [50]) for plan in plans]
     verify = costs.verify_pass(4, [50])
-    out = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
     for _ in range(300):
-        for plan, price, factor in zip(plans, before, (0.5, 1.5), strict=False):
-            work = Work("a", 0, 50, (1,), True, GREEDY, plan)
-            costs.observe(StepPlan((work,)), StepOutput((out,), 3, 3 * factor * price, verify), 1e-4)
+        drafts(costs, plans[0], 0.5 * before[0], verify)
+        drafts(costs, plans[1], 1.5 * before[1], verify)
     after = [costs.draft_pass(plan.variants, [50]) / price for plan, price in zip(plans, before, strict=True)]
     assert after == [pytest.approx(0.5, rel=0.05), pytest.approx(1.5, rel=0.05), pytest.approx(1.0, rel=0.1)]
 
 
-def test_an_unseen_pass_is_priced_like_similar_ones(model: LoadedModel) -> None:
+def test_an_unseen_pass_is_priced_like_similar_ones(costs: CostModel, plan: Plan) -> None:
     """A pass of an unseen width is corrected like the nearest seen one; a short slow-down fades."""
-    costs = CostModel(model.spec, made_up_profile())
-    work = Work("a", 0, 50, (1,), True, GREEDY)
-    plain, wide, draft = (lambda: costs.verify_pass(1, [50])), (lambda: costs.verify_pass(12, [50])), costs.draft_pass
-    variants = exit_plan(model.spec, 3)
-    before = plain(), wide(), draft(variants, [50])
-    for _ in range(300):
-        costs.observe(StepPlan((work,)), StepOutput((WorkOutput((1,)),), 0, 0.0, 1.4 * before[0]), 1e-4)
-    after = plain(), wide(), draft(variants, [50])
+
+    def prices() -> list[float]:
+        return [costs.verify_pass(1, [50]), costs.verify_pass(12, [50]), costs.draft_pass(plan.variants, [50])]
+
+    before = prices()
+    plain(costs, 1.4 * before[0], rounds=300)
+    after = prices()
     assert [a / b for a, b in zip(after, before, strict=True)] == pytest.approx([1.4] * 3, rel=0.05)
-    for _ in range(5):
-        costs.observe(StepPlan((work,)), StepOutput((WorkOutput((1,)),), 0, 0.0, 2.0 * before[0]), 1e-4)
-    assert plain() / wide() == pytest.approx(after[0] / after[1], rel=0.2), "a slow moment raises all prices"
-    assert plain() > 1.1 * after[0]
+    plain(costs, 2.0 * before[0], rounds=5)
+    narrow, wide, _ = prices()
+    assert narrow / wide == pytest.approx(after[0] / after[1], rel=0.2), "a slow moment raises all prices"
+    assert narrow > 1.1 * after[0]
 
 
-def test_verify_passes_after_drafts_and_plain_passes_are_priced_apart(model: LoadedModel) -> None:
+def test_verify_passes_after_drafts_and_plain_passes_are_priced_apart(costs: CostModel, plan: Plan) -> None:
     """Four rows: one request with three drafts, or four plain requests. Once seen, neither corrects the other."""
-    costs = CostModel(model.spec, made_up_profile())
-    together, alone = (lambda: costs.verify_pass(4, [50] * 4)), (lambda: costs.verify_pass(4, [50]))
-    before = together(), alone()
-    plan = Plan(exit_plan(model.spec, 3), 3)
-    drafting = StepPlan((Work("a", 0, 50, (1,), True, GREEDY, plan),))
-    drafted = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
-    price = costs.draft_pass(plan.variants, [50])
-    plain = StepPlan(tuple(Work(str(i), i, 50, (1,), True, GREEDY) for i in range(4)))
-    for _ in range(300):
-        costs.observe(drafting, StepOutput((drafted,), 3, 3 * price, 0.7 * before[1]), 1e-4)
-    assert together() / before[0] == pytest.approx(alone() / before[1]), "the other pass has no evidence of its own yet"
-    for turn in range(600):
-        if turn % 20 < 10:
-            costs.observe(drafting, StepOutput((drafted,), 3, 3 * price, 0.7 * before[1]), 1e-4)
-        else:
-            costs.observe(plain, StepOutput((WorkOutput((1,)),) * 4, 0, 0.0, 1.3 * before[0]), 1e-4)
-    ratio = (together() / before[0]) / (alone() / before[1])
-    assert ratio == pytest.approx(1.3 / 0.7, rel=0.1)
+
+    def prices() -> tuple[float, float]:
+        return costs.verify_pass(4, [50] * 4), costs.verify_pass(4, [50])
+
+    together, alone = prices()
+    draft = costs.draft_pass(plan.variants, [50])
+    drafts(costs, plan, draft, 0.7 * alone, rounds=300)
+    found = prices()
+    assert found[0] / together == pytest.approx(found[1] / alone), "the other pass has no evidence of its own yet"
+    for _ in range(30):
+        drafts(costs, plan, draft, 0.7 * alone, rounds=10)
+        plain(costs, 1.3 * together, rounds=10, requests=4)
+    found = prices()
+    assert (found[0] / together) / (found[1] / alone) == pytest.approx(1.3 / 0.7, rel=0.1)
 
 
-def test_a_slow_moment_does_not_raise_the_price_of_plain_decoding(model: LoadedModel) -> None:
+def test_a_slow_moment_does_not_raise_the_price_of_plain_decoding(costs: CostModel, plan: Plan) -> None:
     """While drafting goes on, plain rounds are rare, so a wrong price would stay and drafting lose."""
-    costs = CostModel(model.spec, made_up_profile())
-    usual, plan = costs.verify_pass(1, [50]), Plan(exit_plan(model.spec, 3), 3)
-    price, verify = costs.draft_pass(plan.variants, [50]), costs.verify_pass(4, [50])
-
-    def plain(seconds: float) -> None:
-        work = Work("a", 0, 50, (1,), True, GREEDY)
-        costs.observe(StepPlan((work,)), StepOutput((WorkOutput((1,)),), 0, 0.0, seconds), 1e-4)
-
-    def drafting() -> None:
-        work = Work("a", 0, 50, (1,), True, GREEDY, plan)
-        out = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
-        costs.observe(StepPlan((work,)), StepOutput((out,), 3, 3 * price, verify), 1e-4)
-
-    for _ in range(600):
-        plain(usual)
-    for _ in range(8):
-        plain(1.5 * usual)
+    usual, draft, verify = costs.verify_pass(1, [50]), costs.draft_pass(plan.variants, [50]), costs.verify_pass(4, [50])
+    plain(costs, usual, rounds=600)
+    plain(costs, 1.5 * usual, rounds=8)
     assert costs.verify_pass(1, [50]) > 1.2 * usual, "the price follows the slow-down"
-    for _ in range(200):
-        drafting()
+    drafts(costs, plan, draft, verify, rounds=200)
     assert costs.verify_pass(1, [50]) == pytest.approx(usual, rel=0.1)
-    for _ in range(SETTLING[False]):  # they find the caches that drafting left
-        plain(2.0 * usual)
+    plain(costs, 2.0 * usual, rounds=SETTLING[False])  # they find the caches that drafting left
     assert costs.verify_pass(1, [50]) == pytest.approx(usual, rel=0.1)
-    for _ in range(20):
-        plain(2.0 * usual)
+    plain(costs, 2.0 * usual, rounds=20)
     assert costs.verify_pass(1, [50]) > 1.5 * usual
 
 
@@ -311,18 +302,13 @@ def test_requests_in_a_batch_share_one_plan(
     assert (4, 2, 1) in asked
 
 
-def test_a_sublayer_that_others_run_costs_little_more(model: LoadedModel) -> None:
+def test_a_sublayer_that_others_run_costs_little_more(model: LoadedModel, costs: CostModel) -> None:
     """A sublayer that others skip costs as much as alone."""
-    costs = CostModel(model.spec, made_up_profile())
     alone = costs.sublayers(100, 1, None)
     union = (*((1, 1, 0, 0) * model.spec.layers)[: model.spec.sublayers], 1)
-    beside = costs.sublayers(100, 4, union)
-    for i, ran in enumerate(union[:-1]):
-        if ran:
-            scan = costs.profile.scan(100, 1) if i % 2 == 0 else 0.0
-            assert beside[i] < 0.1 * alone[i] + scan, "its own scan costs the full price"
-        else:
-            assert beside[i] == alone[i]
+    for i, (price, ran) in enumerate(zip(costs.sublayers(100, 4, union), union, strict=False)):
+        scan = costs.profile.scan(100, 1) if i % 2 == 0 else 0.0
+        assert price < 0.1 * alone[i] + scan if ran else price == alone[i]
 
 
 @pytest.mark.slow

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from engine.clock import Clock, SystemClock
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.errors import (
@@ -30,7 +27,8 @@ from engine.types import FinishReason, GenerateRequest, Owner, RoundReport, Samp
 from tests.support.cores import VOCABULARY, ManualClock, answer, chat_ids, load
 from tests.support.timed import Delegate
 
-PATIENCE = 30  # seconds until what should have happened counts as hanging
+pytestmark = pytest.mark.anyio
+
 SHORT = SamplingParams(max_tokens=24, temperature=0.0, ignore_eos=True)
 ENDLESS = SamplingParams(max_tokens=1500, temperature=0.0, ignore_eos=True)
 
@@ -40,18 +38,22 @@ def model() -> LoadedModel:
     return load(max_model_len=2048)
 
 
-@pytest.fixture
-def core(model: LoadedModel) -> EngineCore:
-    return model.core(EngineConfig())
+@pytest.fixture(params=[16])
+def core(request: pytest.FixtureRequest, model: LoadedModel) -> EngineCore:
+    return model.core(EngineConfig(max_num_seqs=request.param))
+
+
+ONE_AT_A_TIME = pytest.mark.parametrize("core", [1], indirect=True)
 
 
 class Observed(Delegate):
-    """A core whose rounds wait for `release`, and its engine; records requests and reports."""
+    """A core whose rounds wait for `release`, and its engine, for 8 requests at most; records rounds and reports."""
 
-    def __init__(self, core: EngineCore, clock: Clock, max_live: int) -> None:
+    def __init__(self, core: EngineCore) -> None:
         super().__init__(core)
-        core.info = replace(core.info, max_queued=max_live - core.info.max_num_seqs)
-        self.engine = EngineThread(self, clock)  # type: ignore[arg-type]
+        core.info = replace(core.info, max_queued=8 - core.info.max_num_seqs)
+        self.clock = ManualClock()
+        self.engine = EngineThread(self, self.clock)  # type: ignore[arg-type]
         self.ran: list[list[str]] = []  # requests that run as each round begins
         self.reports: list[RoundReport] = []
         self.errors: list[Exception] = []  # what the next rounds raise
@@ -66,6 +68,12 @@ class Observed(Delegate):
     def release(self, rounds: int = 10_000) -> None:
         self._permits.release(rounds)
 
+    async def rounds(self, count: int) -> RoundReport:
+        """Run so many rounds more, and return the report of the last."""
+        wanted = len(self.reports) + count
+        self.release(count)
+        return await self.report(lambda _: len(self.reports) == wanted)
+
     async def report(self, condition: Callable[[RoundReport], bool]) -> RoundReport:
         """The newest report, once it fulfils `condition`."""
         while not (self.reports and condition(self.reports[-1])):
@@ -77,7 +85,7 @@ class Observed(Delegate):
         return not self.broken and bool(self.inner.works())
 
     def run_round(self, deliver: Callable[[RoundReport], None]) -> None:
-        assert self._permits.acquire(timeout=PATIENCE)
+        assert self._permits.acquire(timeout=30)
         self.ran.append([request.id for request in self.inner.scheduler.running])
         if self.errors:
             raise self.errors.pop()
@@ -88,26 +96,20 @@ class Observed(Delegate):
         self._reported.set()
 
 
-@asynccontextmanager
-async def observed(core: EngineCore, *, clock: Clock | None = None, max_live: int = 8) -> AsyncIterator[Observed]:
-    """A started engine, drained at the end, which must leave no thread."""
-    session = Observed(core, clock or SystemClock(), max_live)
+@pytest.fixture
+async def session(core: EngineCore) -> AsyncIterator[Observed]:
+    """A started engine, drained at the end, which must leave no thread and no block of the cache in use."""
+    session = Observed(core)
     await session.engine.start()
-    try:
-        async with asyncio.timeout(PATIENCE):
-            yield session
-    finally:
-        session.release()
-        await session.engine.drain(0)
+    yield session
+    session.release()
+    await session.engine.drain(0)
     assert threads() == []
+    core.scheduler.blocks.check_integrity()
 
 
 def threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("knapserve-engine")]
-
-
-def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(test)
 
 
 async def collect(stream: TokenStream) -> list[TokenEvent]:
@@ -115,7 +117,7 @@ async def collect(stream: TokenStream) -> list[TokenEvent]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for another task of this event loop; the session's timeout bounds the wait."""
+    """Wait for another task of this event loop."""
     while not condition():
         await asyncio.sleep(0)
 
@@ -131,43 +133,33 @@ def alone(model: LoadedModel, *ids: str) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("policy", ["none", "layerskip", "knapspec"])
-def test_tokens_arrive_and_end_with_one_finish_reason(model: LoadedModel, core: EngineCore, policy: str) -> None:
-    async def test() -> None:
-        async with observed(core) as session:
-            session.release()
-            stream = session.submit("snow", policy=policy)
-            events = await collect(stream)
-            assert await collect(stream) == []  # it stays ended
-        assert [tokens_of(events)] == alone(model, "snow")
-        assert [event.finish_reason for event in events] == [None] * (len(events) - 1) + [FinishReason.LENGTH]
-        assert "".join(event.text for event in events) == core.tokenizer.backend.decode(list(tokens_of(events)))
-        counts = [len(tokens_of(events[: i + 1])) for i in range(len(events))]
-        assert [event.completion_tokens for event in events] == counts
-        last = events[-1]
-        assert last.speculation is not None
-        assert (last.speculation.policy, last.speculation.num_rounds) == (policy, sum(event.rounds for event in events))
-        assert (last.speculation.num_draft_tokens > 0) == (policy != "none")
-        assert last.timing is not None
-        assert all(event.speculation is None and event.timing is None for event in events[:-1])
-
-    run(test())
+async def test_tokens_arrive_and_end_with_one_finish_reason(model: LoadedModel, session: Observed, policy: str) -> None:
+    session.release()
+    stream = session.submit("snow", policy=policy)
+    events = await collect(stream)
+    assert await collect(stream) == []  # it stays ended
+    assert [tokens_of(events)] == alone(model, "snow")
+    assert [event.finish_reason for event in events] == [None] * (len(events) - 1) + [FinishReason.LENGTH]
+    assert "".join(event.text for event in events) == session.inner.tokenizer.backend.decode(list(tokens_of(events)))
+    counts = [len(tokens_of(events[: i + 1])) for i in range(len(events))]
+    assert [event.completion_tokens for event in events] == counts
+    last = events[-1]
+    assert last.speculation is not None
+    assert (last.speculation.policy, last.speculation.num_rounds) == (policy, sum(event.rounds for event in events))
+    assert (last.speculation.num_draft_tokens > 0) == (policy != "none")
+    assert last.timing is not None
+    assert all(event.speculation is None and event.timing is None for event in events[:-1])
 
 
-def test_two_streams_share_rounds_and_give_the_tokens_of_each_alone(model: LoadedModel, core: EngineCore) -> None:
-    async def test() -> None:
-        async with observed(core) as session:
-            streams = [session.submit("snow", policy="layerskip"), session.submit("a river", policy="none")]
-            session.release()
-            said = await asyncio.gather(*map(collect, streams))
-        assert [tokens_of(events) for events in said] == alone(model, "snow", "a river")
-        assert all(
-            event.request_id == id for events, id in zip(said, ("snow", "a river"), strict=True) for event in events
-        )
-        together = [report for report in session.reports if len(report.rounds) == 2]
-        assert together
-        assert all({part.request_id for part in report.rounds} == {"snow", "a river"} for report in together)
-
-    run(test())
+async def test_two_streams_share_rounds_and_say_what_each_says_alone(model: LoadedModel, session: Observed) -> None:
+    streams = [session.submit("snow", policy="layerskip"), session.submit("a river", policy="none")]
+    session.release()
+    said = await asyncio.gather(*map(collect, streams))
+    assert [tokens_of(events) for events in said] == alone(model, "snow", "a river")
+    assert [{event.request_id for event in events} for events in said] == [{"snow"}, {"a river"}]
+    together = [report for report in session.reports if len(report.rounds) == 2]
+    assert together
+    assert all({part.request_id for part in report.rounds} == {"snow", "a river"} for report in together)
 
 
 async def _close(_: EngineThread, stream: TokenStream) -> None:
@@ -183,400 +175,246 @@ Leave = Callable[[EngineThread, TokenStream], Awaitable[None]]
 
 
 @LEAVING
-def test_a_cancelled_request_frees_its_cache_within_one_round(core: EngineCore, leave: Leave) -> None:
-    async def test() -> None:
-        async with observed(core) as session:
-            stream = session.submit("snow", ENDLESS)
-            session.release(3)
-            busy = await session.report(lambda report: len(session.reports) == 3)
-            assert (busy.running, session.engine.stats().running) == (1, 1)
-            assert busy.kv_usage > 0
-            assert (await anext(stream)).token_ids
-            await leave(session.engine, stream)
-            session.release(1)  # the round that had begun; there is no permit for another
-            await session.report(lambda report: report.running == 0)
-            assert len(session.ran) <= 4
-            assert core.scheduler.idle
-            core.scheduler.blocks.check_integrity()
-            stats = session.engine.stats()
-            assert (stats.running, stats.waiting, stats.kv_usage) == (0, 0, 0.0)
-            assert core.scheduler.blocks.usage == 0
-
-    run(test())
+async def test_a_cancelled_request_frees_its_cache_within_one_round(session: Observed, leave: Leave) -> None:
+    stream = session.submit("snow", ENDLESS)
+    busy = await session.rounds(3)
+    assert (busy.running, session.engine.stats().running) == (1, 1)
+    assert busy.kv_usage > 0
+    assert (await anext(stream)).token_ids
+    await leave(session.engine, stream)
+    session.release(1)  # the round that had begun; there is no permit for another
+    await session.report(lambda report: report.running == 0)
+    assert len(session.ran) <= 4
+    assert session.inner.scheduler.idle
+    stats = session.engine.stats()
+    assert (stats.running, stats.waiting, stats.kv_usage) == (0, 0, 0.0)
 
 
 @LEAVING
-def test_a_cancelled_request_does_not_change_others(model: LoadedModel, core: EngineCore, leave: Leave) -> None:
-    async def test() -> None:
-        async with observed(core) as session:
-            gone = session.submit("snow", ENDLESS)
-            stays = session.submit("a river", policy="none")  # drafted, it could end before the observed rounds
-            session.release(3)  # the first may have begun without the second request
-            await session.report(lambda report: len(session.reports) == 3)
-            await leave(session.engine, gone)
-            begun = len(session.reports) + 1  # the next waits for its permit already, or will see the cancellation
-            session.release()
-            events = await collect(stays)
-        assert [tokens_of(events)] == alone(model, "a river")
-        assert session.ran[2] == ["snow", "a river"]
-        assert session.ran[begun:]
-        assert all(ids == ["a river"] for ids in session.ran[begun:])
-        core.scheduler.blocks.check_integrity()
-        assert core.scheduler.blocks.usage == 0
-
-    run(test())
+async def test_a_cancelled_request_does_not_change_others(model: LoadedModel, session: Observed, leave: Leave) -> None:
+    gone = session.submit("snow", ENDLESS)
+    stays = session.submit("a river", policy="none")  # drafted, it could end before the observed rounds
+    await session.rounds(3)  # the first may have begun without the second request
+    await leave(session.engine, gone)
+    begun = len(session.reports) + 1  # the next waits for its permit already, or will see the cancellation
+    session.release()
+    events = await collect(stays)
+    assert [tokens_of(events)] == alone(model, "a river")
+    assert session.ran[2] == ["snow", "a river"]
+    assert session.ran[begun:]
+    assert all(ids == ["a river"] for ids in session.ran[begun:])
+    assert session.inner.scheduler.blocks.usage == 0
 
 
-def test_a_closed_stream_yields_nothing_more(core: EngineCore) -> None:
-    async def test() -> None:
-        async with observed(core) as session:
-            stream = session.submit("snow", ENDLESS)
-            session.release(3)
-            await session.report(lambda report: len(session.reports) == 3)
-            await stream.aclose()
-            assert await collect(stream) == []  # events that had arrived are dropped
-            await stream.aclose()
-            assert session.engine.stats().waiting == 0
-
-    run(test())
+async def test_a_closed_stream_yields_nothing_more(session: Observed) -> None:
+    stream = session.submit("snow", ENDLESS)
+    await session.rounds(3)
+    await stream.aclose()
+    assert await collect(stream) == []  # events that had arrived are dropped
+    await stream.aclose()
+    assert session.engine.stats().waiting == 0
 
 
-def test_a_request_cancelled_while_it_waits_never_runs(model: LoadedModel) -> None:
-    core = model.core(EngineConfig(max_num_seqs=1))
-
-    async def test() -> None:
-        async with observed(core) as session:
-            first, second, third = (session.submit(id) for id in ("snow", "a boat", "a river"))
-            session.release(2)
-            await session.report(lambda report: (report.running, report.waiting) == (1, 2))
-            assert session.engine.stats().waiting == 2
-            await second.aclose()
-            session.release()
-            said = [tokens_of(events) for events in await asyncio.gather(collect(first), collect(third))]
-        assert said == alone(model, "snow", "a river")
-        assert not any("a boat" in ids for ids in session.ran)
-
-    run(test())
+@ONE_AT_A_TIME
+async def test_a_request_cancelled_while_it_waits_never_runs(model: LoadedModel, session: Observed) -> None:
+    first, second, third = (session.submit(id) for id in ("snow", "a boat", "a river"))
+    session.release(2)
+    await session.report(lambda report: (report.running, report.waiting) == (1, 2))
+    assert session.engine.stats().waiting == 2
+    await second.aclose()
+    session.release()
+    said = [tokens_of(events) for events in await asyncio.gather(collect(first), collect(third))]
+    assert said == alone(model, "snow", "a river")
+    assert not any("a boat" in ids for ids in session.ran)
 
 
-def test_a_request_cancelled_before_its_first_round_leaves_nothing(core: EngineCore) -> None:
-    async def test() -> None:
-        async with observed(core) as session:
-            stream = session.submit("snow")
-            await stream.aclose()
-            session.release()
-            assert tokens_of(await collect(session.submit("a river")))
-        assert not any("snow" in ids for ids in session.ran[2:])  # it may have been in the round that had begun
-        assert core.scheduler.blocks.usage == 0
-
-    run(test())
-
-
-def test_cancelling_unknown_and_finished_requests_changes_nothing(model: LoadedModel, core: EngineCore) -> None:
-    async def test() -> None:
-        async with observed(core) as session:
-            session.release()
-            first = session.submit("snow")
-            await collect(first)
-            stream = session.submit("a river")
-            session.engine.cancel("snow")
-            session.engine.cancel("nobody")
-            await first.aclose()
-            events = await collect(stream)
-        assert [tokens_of(events)] == alone(model, "a river")
-
-    run(test())
+async def test_cancelling_unknown_and_finished_requests_changes_nothing(model: LoadedModel, session: Observed) -> None:
+    session.release()
+    first = session.submit("snow")
+    await collect(first)
+    stream = session.submit("a river")
+    session.engine.cancel("snow")
+    session.engine.cancel("nobody")
+    await first.aclose()
+    events = await collect(stream)
+    assert [tokens_of(events)] == alone(model, "a river")
 
 
-def test_a_round_that_fails_ends_its_requests_alone(model: LoadedModel, core: EngineCore) -> None:
-    async def test() -> None:
-        async with observed(core, max_live=3) as session:
-            streams = [session.submit("snow", ENDLESS), session.submit("a river", ENDLESS)]
-            session.release(2)
-            await session.report(lambda report: len(session.reports) == 2)
-            session.errors = [ValueError("boom")]
-            session.release()
-            for stream in streams:
-                with pytest.raises(RequestFailedError, match="failed to compute"):
-                    await collect(stream)
-                assert await collect(stream) == []
-            again = await collect(session.submit("again"))
-            assert tokens_of(again) == alone(model, "again")[0]
-            assert session.engine.stats().failure is None
-
-    run(test())
+async def test_rounds_that_fail_end_their_requests_alone(model: LoadedModel, session: Observed) -> None:
+    """As long as a round without requests succeeds, the fault is theirs, however many fail in a row."""
+    streams = [session.submit("snow", ENDLESS), session.submit("a river", ENDLESS)]
+    await session.rounds(2)
+    session.errors = [ValueError("boom")] * 9
+    session.release()
+    for stream in streams:
+        with pytest.raises(RequestFailedError, match="failed to compute"):
+            await collect(stream)
+        assert await collect(stream) == []
+    for _ in range(8):
+        with pytest.raises(RequestFailedError):
+            await collect(session.submit("snow", ENDLESS))
+    assert [tokens_of(await collect(session.submit("again")))] == alone(model, "again")
+    assert session.engine.stats().failure is None
 
 
-def test_requests_that_make_rounds_fail_never_end_the_engine(model: LoadedModel, core: EngineCore) -> None:
-    """As long as a round without requests succeeds, the fault is theirs."""
-
-    async def test() -> None:
-        async with observed(core, max_live=9) as session:
-            session.errors = [ValueError("boom")] * 9
-            session.release()
-            for _ in range(9):
-                with pytest.raises(RequestFailedError):
-                    await collect(session.submit("snow", ENDLESS))
-            assert tokens_of(await collect(session.submit("snow"))) == alone(model, "snow")[0]
-
-    run(test())
-
-
-def test_rounds_that_fail_in_a_row_end_the_engine(core: EngineCore) -> None:
-    async def test() -> None:
-        async with observed(core, max_live=9) as session:
-            session.errors, session.broken = [ValueError("boom")] * 9, True
-            session.release()
-            for _ in range(2):
-                with pytest.raises(RequestFailedError):
-                    await collect(session.submit("snow", ENDLESS))
-            stream = session.submit("snow", ENDLESS)
-            with pytest.raises(EngineDeadError, match="ValueError: boom"):
-                await collect(stream)
-            stats = session.engine.stats()
-            assert (stats.failure, stats.ready, stats.draining) == ("ValueError: boom", False, False)
-            with pytest.raises(EngineDeadError, match="boom"):
-                session.submit("snow")
-            await until(lambda: threads() == [])
-
-    run(test())
+async def test_rounds_that_fail_without_requests_end_the_engine(session: Observed) -> None:
+    session.errors, session.broken = [ValueError("boom")] * 9, True
+    session.release()
+    for error in (RequestFailedError, RequestFailedError, EngineDeadError):
+        with pytest.raises(error):
+            await collect(session.submit("snow", ENDLESS))
+    stats = session.engine.stats()
+    assert (stats.failure, stats.ready, stats.draining) == ("ValueError: boom", False, False)
+    with pytest.raises(EngineDeadError, match="boom"):
+        session.submit("snow")
+    await until(lambda: threads() == [])
+    await session.engine.drain(1e9)  # at once
+    assert session.engine.stats().failure == "ValueError: boom"
 
 
-def test_a_request_that_the_engine_refuses_is_the_clients_error(core: EngineCore) -> None:
+async def test_a_request_that_the_engine_refuses_is_the_clients_error(session: Observed) -> None:
     sampling = replace(SHORT, grammar="no grammar", grammar_param="response_format")
-
-    async def test() -> None:
-        async with observed(core) as session:
-            session.release()
-            with pytest.raises(RequestError) as refused:
-                await collect(session.submit("a", sampling))
-            assert refused.value.param == "response_format"
-
-    run(test())
+    session.release()
+    with pytest.raises(RequestError) as refused:
+        await collect(session.submit("a", sampling))
+    assert refused.value.param == "response_format"
 
 
-def test_a_request_whose_grammar_is_being_compiled_waits_deferred(
-    core: EngineCore, monkeypatch: pytest.MonkeyPatch
+async def test_a_request_whose_grammar_is_being_compiled_waits_deferred(
+    session: Observed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Clients see it too while nothing else runs, and once others do."""
     compiled = False
-    monkeypatch.setattr(core, "ready", lambda message: compiled or message.id != "a")
-
-    async def test() -> None:
-        nonlocal compiled
-        async with observed(core) as session:
-            slow = session.submit("a")
-            await session.report(lambda report: report.deferred == 1)
-            other = session.submit("b", ENDLESS)
-            session.release(2)
-            await session.report(lambda report: report.running == 1)
-            stats = session.engine.stats()
-            assert (stats.running, stats.waiting, stats.deferred) == (1, 1, 1)
-            await other.aclose()
-            compiled = True
-            session.release()
-            assert tokens_of(await collect(slow))
-            stats = session.engine.stats()
-            assert (stats.running, stats.waiting, stats.deferred) == (0, 0, 0)
-
-    run(test())
+    monkeypatch.setattr(session.inner, "ready", lambda message: compiled or message.id == "b")
+    slow, cancelled = session.submit("a"), session.submit("c")
+    await session.report(lambda report: report.deferred == 2)
+    await cancelled.aclose()
+    other = session.submit("b", ENDLESS)
+    session.release(2)
+    await session.report(lambda report: report.running == 1)
+    stats = session.engine.stats()
+    assert (stats.running, stats.waiting, stats.deferred) == (1, 1, 1)
+    await other.aclose()
+    compiled = True
+    session.release()
+    assert tokens_of(await collect(slow))
+    stats = session.engine.stats()
+    assert (stats.running, stats.waiting, stats.deferred) == (0, 0, 0)
 
 
-def test_a_request_that_cannot_begin_fails_alone(
-    model: LoadedModel, core: EngineCore, monkeypatch: pytest.MonkeyPatch
+async def test_a_request_that_cannot_begin_fails_alone(
+    model: LoadedModel, session: Observed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add = core.add
+    add = session.inner.add
 
     def fails(message: GenerateRequest) -> None:
         if message.id == "b":
             raise ZeroDivisionError("secret")
         add(message)
 
-    monkeypatch.setattr(core, "add", fails)
-
-    async def test() -> None:
-        async with observed(core) as session:
-            session.release()
-            streams = [session.submit(id) for id in "ab"]
-            said = await collect(streams[0])
-            with pytest.raises(RequestFailedError, match="could not be started"):
-                await collect(streams[1])
-            assert [tokens_of(said)] == alone(model, "a")
-            assert session.engine.stats().failure is None
-
-    run(test())
+    monkeypatch.setattr(session.inner, "add", fails)
+    session.release()
+    streams = [session.submit(id) for id in "ab"]
+    said = await collect(streams[0])
+    with pytest.raises(RequestFailedError, match="could not be started"):
+        await collect(streams[1])
+    assert [tokens_of(said)] == alone(model, "a")
+    assert session.engine.stats().failure is None
 
 
-def test_a_dead_engine_drains_at_once(core: EngineCore) -> None:
-    async def test() -> None:
-        async with observed(core, clock=ManualClock()) as session:
-            session.errors, session.broken = [ValueError("boom")] * 9, True
-            session.release()
-            for error in (RequestFailedError, RequestFailedError, EngineDeadError):
-                with pytest.raises(error):
-                    await collect(session.submit("snow"))
-            await session.engine.drain(1e9)
-            assert session.engine.stats().failure == "ValueError: boom"
-
-    run(test())
-
-
-def test_draining_finishes_running_requests_and_refuses_new_ones(model: LoadedModel) -> None:
-    core = model.core(EngineConfig(max_num_seqs=1))
-
-    async def test() -> None:
-        async with observed(core) as session:
-            streams = [session.submit("snow"), session.submit("a river")]  # the second waits
-            session.release(2)
-            await session.report(lambda report: (report.running, report.waiting) == (1, 1))
-            drain = asyncio.create_task(session.engine.drain(1e9))
-            await until(lambda: session.engine.stats().draining)
-            assert not session.engine.stats().ready
-            with pytest.raises(EngineDrainingError):
-                session.submit("a late comer")
-            assert not drain.done()
-            session.release()
-            said = [tokens_of(events) for events in await asyncio.gather(*map(collect, streams))]
-            await drain
-            assert threads() == []
-            assert session.engine.stats().failure is None
-            with pytest.raises(EngineDrainingError):
-                session.submit("a later comer")
-        assert said == alone(model, "snow", "a river")
-        assert not any("comer" in id for ids in session.ran for id in ids)
-
-    run(test())
+@ONE_AT_A_TIME
+async def test_draining_finishes_running_requests_and_refuses_new_ones(model: LoadedModel, session: Observed) -> None:
+    streams = [session.submit("snow"), session.submit("a river")]  # the second waits
+    session.release(2)
+    await session.report(lambda report: (report.running, report.waiting) == (1, 1))
+    drain = asyncio.create_task(session.engine.drain(1e9))
+    await until(lambda: session.engine.stats().draining)
+    assert not session.engine.stats().ready
+    with pytest.raises(EngineDrainingError):
+        session.submit("a late comer")
+    assert not drain.done()
+    session.release()
+    said = [tokens_of(events) for events in await asyncio.gather(*map(collect, streams))]
+    await drain
+    assert threads() == []
+    assert session.engine.stats().failure is None
+    with pytest.raises(EngineDrainingError):
+        session.submit("a later comer")
+    assert said == alone(model, "snow", "a river")
+    assert not any("comer" in id for ids in session.ran for id in ids)
 
 
-def test_draining_fails_requests_that_outlast_its_timeout(core: EngineCore) -> None:
-    clock = ManualClock()
-
-    async def test() -> None:
-        async with observed(core, clock=clock) as session:
-            stream = session.submit("snow", ENDLESS)
-            session.release(2)
-            await session.report(lambda report: len(session.reports) == 2)
-            drain = asyncio.create_task(session.engine.drain(30))
-            await until(lambda: session.engine.stats().draining)
-            clock.time = 29.9
-            readings = clock.readings
-            await until(lambda: clock.readings >= readings + 3)
-            assert (await anext(stream)).token_ids  # the stream has not failed
-            clock.time = 30.1
-            with pytest.raises(EngineDrainingError):
-                await collect(stream)
-            assert await collect(stream) == []
-            session.release()
-            await drain
-            assert threads() == []
-            stats = session.engine.stats()
-            assert (stats.draining, stats.ready, stats.failure) == (True, False, None)
-
-    run(test())
+@ONE_AT_A_TIME
+async def test_draining_fails_requests_that_outlast_its_timeout(session: Observed) -> None:
+    running, waiting = session.submit("snow", ENDLESS), session.submit("a river", ENDLESS)
+    session.release(2)
+    await session.report(lambda report: (report.running, report.waiting) == (1, 1))
+    drain = asyncio.create_task(session.engine.drain(30))
+    await until(lambda: session.engine.stats().draining)
+    session.clock.time = 29.9
+    readings = session.clock.readings
+    await until(lambda: session.clock.readings >= readings + 3)
+    assert (await anext(running)).token_ids  # the stream has not failed
+    session.clock.time = 30.1
+    for stream in (running, waiting):
+        with pytest.raises(EngineDrainingError):
+            await collect(stream)
+        assert await collect(stream) == []
+    session.release()
+    await drain
+    assert threads() == []
+    stats = session.engine.stats()
+    assert (stats.draining, stats.ready, stats.failure) == (True, False, None)
 
 
-def test_draining_with_a_timeout_of_zero_fails_running_and_waiting_requests(model: LoadedModel) -> None:
-    core = model.core(EngineConfig(max_num_seqs=1))
-
-    async def test() -> None:
-        async with observed(core) as session:
-            streams = [session.submit("snow", ENDLESS), session.submit("a river", ENDLESS)]
-            session.release()
-            await session.report(lambda report: (report.running, report.waiting) == (1, 1))
-            await session.engine.drain(0)
-            for stream in streams:
-                with pytest.raises(EngineDrainingError):
-                    await collect(stream)
-            assert threads() == []
-
-    run(test())
+async def test_an_idle_engine_starts_and_drains(session: Observed) -> None:
+    assert threads() == ["knapserve-engine"]
+    stats = session.engine.stats()
+    assert (stats.ready, stats.running, stats.waiting, stats.kv_usage) == (True, 0, 0, 0.0)
+    await session.engine.drain(1e9)
+    assert threads() == []
+    await session.engine.drain(1e9)  # once more does no harm
 
 
-def test_an_idle_engine_starts_and_drains(core: EngineCore) -> None:
-    async def test() -> None:
-        async with observed(core) as session:
-            assert threads() == ["knapserve-engine"]
-            stats = session.engine.stats()
-            assert (stats.ready, stats.running, stats.waiting, stats.kv_usage) == (True, 0, 0, 0.0)
-            await session.engine.drain(1e9)
-            assert threads() == []
-            await session.engine.drain(1e9)  # once more does no harm
-
-    run(test())
+async def test_calibration_is_reset_between_rounds(session: Observed) -> None:
+    session.submit("a", ENDLESS, "knapspec")
+    await session.rounds(2)
+    session.inner.costs.correct_searches(7.0)
+    session.engine.reset_calibration()
+    assert (await session.rounds(3)).search_correction == 1.0
 
 
-def test_calibration_is_reset_between_rounds(core: EngineCore) -> None:
-    async def test() -> None:
-        async with observed(core) as session:
-            session.submit("a", ENDLESS, "knapspec")
-            session.release(2)
-            await session.report(lambda _: len(session.reports) == 2)
-            core.costs.correct_searches(7.0)
-            session.engine.reset_calibration()
-            session.release(3)
-            last = await session.report(lambda _: len(session.reports) == 5)
-            assert last.search_correction == 1.0
-
-    run(test())
+async def test_an_engine_that_was_never_started_is_not_ready_and_drains(core: EngineCore) -> None:
+    engine = EngineThread(core, ManualClock())
+    assert not engine.stats().ready
+    await engine.drain(1e9)
 
 
-def test_an_engine_that_was_never_started_is_not_ready_and_drains(core: EngineCore) -> None:
-    async def test() -> None:
-        engine = EngineThread(core, SystemClock())
-        assert not engine.stats().ready
-        await engine.drain(1e9)
-
-    run(test())
-
-
-@pytest.mark.slow
-def test_the_heartbeat_of_an_idle_engine_stays_young(core: EngineCore) -> None:
-    clock = ManualClock()
-
-    async def test() -> None:
-        async with observed(core, clock=clock) as session:
-            clock.time = 100.0
-            await until(lambda: session.engine.stats().heartbeat_age == 0)
-
-    run(test())
+async def test_the_heartbeat_of_a_hanging_engine_ages_and_that_of_an_idle_one_stays_young(session: Observed) -> None:
+    stream = session.submit("snow")
+    await session.rounds(2)
+    session.clock.time = 100.0
+    assert session.engine.stats().heartbeat_age == 100.0
+    await session.rounds(1)
+    assert session.engine.stats().heartbeat_age == 0
+    session.release()
+    await collect(stream)
+    session.clock.time = 200.0
+    await until(lambda: session.engine.stats().heartbeat_age == 0)
 
 
-def test_the_heartbeat_of_a_hanging_engine_ages(core: EngineCore) -> None:
-    clock = ManualClock()
-
-    async def test() -> None:
-        async with observed(core, clock=clock) as session:
-            session.submit("snow")
-            session.release(2)
-            await session.report(lambda report: len(session.reports) == 2)
-            clock.time = 100.0
-            assert session.engine.stats().heartbeat_age == 100.0
-            session.release(1)
-            await session.report(lambda report: len(session.reports) == 3)
-            assert session.engine.stats().heartbeat_age == 0
-
-    run(test())
-
-
-def test_a_full_queue_refuses_until_a_request_leaves(model: LoadedModel) -> None:
-    core = model.core(EngineConfig(max_num_seqs=1))
-
-    async def test() -> None:
-        async with observed(core, max_live=2) as session:
-            first, second = session.submit("snow"), session.submit("a river")
-            with pytest.raises(QueueFullError) as full:
-                session.submit("a late comer")
-            assert full.value.retry_after >= 1
-            await second.aclose()
-            third = session.submit("a boat")
-            with pytest.raises(QueueFullError):
-                session.submit("a late comer")
-            session.release()
-            said = [tokens_of(events) for events in await asyncio.gather(collect(first), collect(third))]
-            assert tokens_of(await collect(session.submit("a late comer")))  # finished requests have left
-        assert said == alone(model, "snow", "a boat")
-
-    run(test())
+async def test_a_full_queue_refuses_until_a_request_leaves(session: Observed) -> None:
+    streams = [session.submit(str(i)) for i in range(8)]
+    with pytest.raises(QueueFullError) as full:
+        session.submit("a late comer")
+    assert full.value.retry_after >= 1
+    await streams.pop().aclose()
+    streams.append(session.submit("another"))
+    with pytest.raises(QueueFullError):
+        session.submit("a late comer")
+    session.release()
+    assert all([tokens_of(await collect(stream)) for stream in streams])
+    assert tokens_of(await collect(session.submit("a late comer")))  # finished requests have left
 
 
 BAD_REQUESTS: list[tuple[GenerateRequest, type[RequestError], str]] = [
@@ -591,108 +429,75 @@ BAD_REQUESTS: list[tuple[GenerateRequest, type[RequestError], str]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("request_", "error", "param"), BAD_REQUESTS)
-def test_a_request_that_cannot_run_is_refused_without_a_round(
-    model: LoadedModel, core: EngineCore, request_: GenerateRequest, error: type[RequestError], param: str
+async def test_a_request_that_cannot_run_is_refused_without_a_round(
+    model: LoadedModel, session: Observed, request_: GenerateRequest, error: type[RequestError], param: str
 ) -> None:
-    async def test() -> None:
-        async with observed(core) as session:
-            session.release()
-            with pytest.raises(error) as refused:
-                session.engine.submit(request_)
-            assert refused.value.param == param
-            assert session.engine.stats().waiting == 0
-            assert core.scheduler.idle
-            # All that ever ran is the next request, which took the rounds that it takes alone.
-            events = await collect(session.submit("snow", policy="none"))
-        assert [tokens_of(events)] == alone(model, "snow")
-        assert session.ran == [[]] + [["snow"]] * (sum(event.rounds for event in events) - 1)
-
-    run(test())
+    session.release()
+    with pytest.raises(error) as refused:
+        session.engine.submit(request_)
+    assert refused.value.param == param
+    assert session.engine.stats().waiting == 0
+    assert session.inner.scheduler.idle
+    # All that ever ran is the next request, which took the rounds that it takes alone.
+    events = await collect(session.submit("snow", policy="none"))
+    assert [tokens_of(events)] == alone(model, "snow")
+    assert session.ran == [[]] + [["snow"]] * (sum(event.rounds for event in events) - 1)
 
 
 @pytest.mark.slow
-def test_the_longest_request_that_fits_is_accepted(core: EngineCore) -> None:
-    async def test() -> None:
-        async with observed(core) as session:
-            session.release()
-            sampling = SamplingParams(temperature=0.0, ignore_eos=True)
-            events = await collect(session.engine.submit(GenerateRequest("full", (5,) * 2047, sampling)))
-            assert len(tokens_of(events)) == 1
-            assert events[-1].finish_reason == FinishReason.LENGTH
-
-    run(test())
+async def test_the_longest_request_that_fits_is_accepted(session: Observed) -> None:
+    session.release()
+    sampling = SamplingParams(temperature=0.0, ignore_eos=True)
+    events = await collect(session.engine.submit(GenerateRequest("full", (5,) * 2047, sampling)))
+    assert len(tokens_of(events)) == 1
+    assert events[-1].finish_reason == FinishReason.LENGTH
 
 
-def test_reports_add_up_to_the_tokens_of_the_streams(core: EngineCore) -> None:
-    async def test() -> None:
-        policies = {"snow": "layerskip", "a river": "knapspec", "a boat": "none"}
-        async with observed(core) as session:
-            session.release()
-            said = dict(
-                zip(
-                    policies,
-                    await asyncio.gather(*(collect(session.submit(id, policy=p)) for id, p in policies.items())),
-                    strict=True,
-                )
-            )
-            # Once more: its prompt comes from the prefix cache as far as whole blocks go.
-            long = chat_ids(core, "What is it? " * 10)
-            for id in ("first", "second"):
-                said[id] = await collect(session.engine.submit(GenerateRequest(id, long, SHORT)))
-        reports = session.reports
-        for id, events in said.items():
-            everything = [event for report in reports for event in report.events]
-            reported = [e for e in everything if isinstance(e, TokenEvent) and e.request_id == id]
-            assert TokenEvent.joined(reported) == TokenEvent.joined(events)
-            parts = [part for report in reports for part in report.rounds if part.request_id == id]
-            figures = events[-1].speculation
-            assert figures is not None
-            assert [part.emitted for part in parts] == [len(event.token_ids) for event in reported]
-            assert sum(part.drafted for part in parts) == figures.num_draft_tokens
-            assert sum(part.accepted for part in parts) == figures.num_accepted_draft_tokens
-            assert sum(part.emitted > 0 for part in parts) == figures.num_rounds
-            assert {part.policy for part in parts} == {figures.policy}
-        last = {id: events[-1] for id, events in said.items()}
-        assert last["first"].cached_tokens == 0
-        assert last["second"].cached_tokens == (len(long) - 1) // 16 * 16 > 0
-        asked = sum(event.prompt_tokens for event in last.values())
-        cached = sum(event.cached_tokens for event in last.values())
-        assert sum(report.prefix_queries for report in reports) == asked
-        assert sum(report.prefix_hits for report in reports) == cached
-        assert sum(report.prompt_tokens for report in reports) == asked - cached
-        assert all(report.prompt_tokens <= report.batched_tokens for report in reports)
-        assert all(0 <= report.kv_usage <= 1 for report in reports)
-        assert (reports[-1].running, reports[-1].waiting, reports[-1].kv_usage) == (0, 0, 0.0)
-
-    run(test())
+async def test_reports_add_up_to_the_tokens_of_the_streams(session: Observed) -> None:
+    session.release()
+    policies = {"snow": "layerskip", "a river": "knapspec", "a boat": "none"}
+    streams = {id: session.submit(id, policy=policy) for id, policy in policies.items()}
+    said = {id: await collect(stream) for id, stream in streams.items()}
+    # Once more: its prompt comes from the prefix cache as far as whole blocks go. Another prompt has one token.
+    long = chat_ids(session.inner, "What is it? " * 10)
+    for id, prompt in (("first", long), ("second", long), ("one", (5,))):
+        said[id] = await collect(session.engine.submit(GenerateRequest(id, prompt, SHORT)))
+    await session.report(lambda report: report.running == 0)
+    reports = session.reports
+    for id, events in said.items():
+        everything = [event for report in reports for event in report.events]
+        reported = [e for e in everything if isinstance(e, TokenEvent) and e.request_id == id]
+        assert TokenEvent.joined(reported) == TokenEvent.joined(events)
+        parts = [part for report in reports for part in report.rounds if part.request_id == id]
+        figures = events[-1].speculation
+        assert figures is not None
+        assert [part.emitted for part in parts] == [len(event.token_ids) for event in reported]
+        assert sum(part.drafted for part in parts) == figures.num_draft_tokens
+        assert sum(part.accepted for part in parts) == figures.num_accepted_draft_tokens
+        assert sum(part.emitted > 0 for part in parts) == figures.num_rounds
+        assert {part.policy for part in parts} == {figures.policy}
+    last = {id: events[-1] for id, events in said.items()}
+    assert last["first"].cached_tokens == 0
+    assert last["second"].cached_tokens == (len(long) - 1) // 16 * 16 > 0
+    asked = sum(event.prompt_tokens for event in last.values())
+    cached = sum(event.cached_tokens for event in last.values())
+    assert sum(report.prefix_queries for report in reports) == asked
+    assert sum(report.prefix_hits for report in reports) == cached
+    assert sum(report.prompt_tokens for report in reports) == asked - cached
+    assert all(report.prompt_tokens <= report.batched_tokens for report in reports)
+    assert all(0 <= report.kv_usage <= 1 for report in reports)
+    assert (reports[-1].running, reports[-1].waiting, reports[-1].kv_usage) == (0, 0, 0.0)
 
 
-def test_a_prompt_of_one_token_is_a_prompt_token(core: EngineCore) -> None:
-    async def test() -> None:
-        async with observed(core) as session:
-            session.release()
-            await collect(session.engine.submit(GenerateRequest("one", (5,), SHORT, "none")))
-        assert sum(report.prompt_tokens for report in session.reports) == 1
+async def test_one_of_several_keys_cannot_fill_the_queue(session: Observed) -> None:
+    def submit(name: str, key: str) -> TokenStream:
+        return session.engine.submit(GenerateRequest(name, (5, 6), SHORT, "none", Owner(key, name)))
 
-    run(test())
-
-
-def test_one_of_several_keys_cannot_fill_the_queue(core: EngineCore) -> None:
-    async def test() -> None:
-        async with observed(core, max_live=8) as session:
-            ids = chat_ids(core, "What is snow?")
-
-            def submit(name: str, key: str) -> TokenStream:
-                return session.engine.submit(GenerateRequest(name, ids, SHORT, "none", Owner(key, name)))
-
-            streams = [submit(f"a{i}", "a") for i in range(6)]
-            with pytest.raises(QueueFullError):
-                submit("a6", "a")
-            streams += [submit(f"b{i}", "b") for i in range(2)]
-            with pytest.raises(QueueFullError):
-                submit("c", "c")
-            session.release()
-            for stream in streams:
-                assert await collect(stream)
-
-    run(test())
+    streams = [submit(f"a{i}", "a") for i in range(6)]
+    with pytest.raises(QueueFullError):
+        submit("a6", "a")
+    streams += [submit(f"b{i}", "b") for i in range(2)]
+    with pytest.raises(QueueFullError):
+        submit("c", "c")
+    session.release()
+    assert all([await collect(stream) for stream in streams])

@@ -22,7 +22,8 @@ from engine.runtime.measure import QUICK, THOROUGH, Design, Grid, Measurement, f
 from profiles import store
 from profiles.fit import Observation, price
 from profiles.schema import LatencyProfile
-from tests.support.cores import TickingClock, load, made_up_profile
+from tests.support.cores import load, made_up_profile
+from tests.support.timed import TickingClock
 
 
 @pytest.mark.parametrize("length", [40, 200, 512, 1024, 8192])

@@ -117,12 +117,6 @@ def test_an_index_may_name_any_file_and_is_refused_in_one_short_line(name: str, 
     assert tmp_path.name in message
 
 
-@pytest.mark.parametrize("value", [None, 3, [], {}])
-def test_an_index_without_files_is_refused_by_name(value: Any, tmp_path: Path) -> None:
-    damaged(tmp_path, "mistral", "model.safetensors.index.json", lambda index: index.update(weight_map=value))
-    assert "model.safetensors.index.json" in refusal(tmp_path)
-
-
 def test_an_expression_of_a_quantisation_has_a_limit_on_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.quantised.config._MATCH_SECONDS", 0.01)
     settings = {"quant_method": "gptq", "bits": 4, "group_size": 64, "dynamic": {"-:(?:.|..)+(?<=x)$": {}}}

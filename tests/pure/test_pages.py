@@ -192,12 +192,3 @@ def test_the_oldest_prefix_is_evicted_first_from_its_end() -> None:
     assert manager.allocate("a", [9, 9, 9]) is not None
     assert manager.match([1, 1, 2, 2, 3, 3, 0]) == 2
     assert manager.match([7, 7, 8, 8, 0]) == 4
-
-
-def test_a_request_larger_than_a_table_is_refused() -> None:
-    manager = PageManager(2, 2, 2, 4)
-    assert manager.allocate("a", [0] * 5) is None
-    allocation = manager.allocate("a", [0] * 4)
-    assert allocation is not None
-    assert not manager.grow(allocation.slab, 5)
-    manager.check_integrity()

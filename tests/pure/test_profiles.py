@@ -113,26 +113,32 @@ def test_the_fit_recovers_the_coefficients_behind_exact_times(made: LatencyProfi
     assert found.key == KEY
 
 
-@pytest.mark.parametrize("name", ["fixed", *COLUMNS])
+@pytest.mark.parametrize("name", ["fixed", *COLUMNS, "scan_at"])
 def test_the_fit_recovers_coefficients_of_zero(name: str) -> None:
-    nothing = 0.0 if name == "fixed" else ((0.0, 0.0, 0.0),)
-    made = replace(PROFILE, **{name: nothing})
-    passes = [o for o in observe(made) if o.seconds > 0]
-    found = fit(KEY, passes)
-    assert np.array(getattr(found, name)) == pytest.approx(np.array(nothing), abs=1e-12)
+    nothing = 0.0 * np.array(getattr(PROFILE, name))
+    made = replace(PROFILE, **{name: nothing.tolist()})
+    found = fit(KEY, [o for o in observe(made) if o.seconds > 0])
+    assert np.array(getattr(found, name)) == pytest.approx(nothing, abs=1e-12)
     assert found.worst < 1e-6
+
+
+def variant(index: int, observations: list[Observation]) -> list[Observation]:
+    """Passes of the model itself (0) or of its copy in fewer bits (1), of two variants."""
+
+    def placed(part: tuple[int, ...]) -> tuple[int, ...]:
+        return (*part, 0) if index == 0 else (0, *part)
+
+    return [replace(o, attention=placed(o.attention), mlp=placed(o.mlp), head=placed(o.head)) for o in observations]
 
 
 def test_a_copy_in_fewer_bits_has_prices_of_its_own() -> None:
     """Passes of the copy, and of either with the other's head, determine both sets of prices."""
     copy = replace(PROFILE, projection_at=((4e-5, 5e-5, 9e-5),), mlp_at=((6e-5, 9e-5, 2e-4),), head_at=((1e-4,) * 3,))
-    own = [replace(o, attention=(*o.attention, 0), mlp=(*o.mlp, 0), head=(*o.head, 0)) for o in observe(PROFILE)]
-    low = [replace(o, attention=(0, *o.attention), mlp=(0, *o.mlp), head=(0, *o.head)) for o in observe(copy)]
-    found = fit(KEY, own + low)
+    found = fit(KEY, variant(0, observe(PROFILE)) + variant(1, observe(copy)))
     assert found.variants == 2
     for name in COLUMNS:
-        for variant, made in enumerate((PROFILE, copy)):
-            assert getattr(found, name)[variant] == pytest.approx(getattr(made, name)[0], rel=1e-6)
+        for own, made in zip(getattr(found, name), (PROFILE, copy), strict=True):
+            assert own == pytest.approx(getattr(made, name)[0], rel=1e-6)
     assert found.mlp(1, 2) == pytest.approx(6e-5, rel=1e-6)
     assert again(found) == found
 
@@ -160,17 +166,10 @@ def test_the_prices_of_a_copy_are_added_to_a_profile_without_it() -> None:
 
 
 def test_prices_of_a_copy_continue_beyond_the_rows_at_which_it_was_timed() -> None:
-    own = [replace(o, attention=(*o.attention, 0), mlp=(*o.mlp, 0), head=(*o.head, 0)) for o in observe(PROFILE)]
-    low = [replace(o, attention=(0, *o.attention), mlp=(0, *o.mlp), head=(0, *o.head)) for o in observe(PROFILE)]
-    found = fit(KEY, own + [o for o in low if o.rows < 4])
+    narrow = [o for o in observe(PROFILE) if o.rows < 4]
+    found = fit(KEY, variant(0, observe(PROFILE)) + variant(1, narrow))
     assert found.mlp_at[1] == pytest.approx((2e-4, 3e-4, 5e-4))
     assert found.mlp_at[0] == pytest.approx(PROFILE.mlp_at[0])
-
-
-def test_the_fit_recovers_scans_that_cost_nothing() -> None:
-    made = replace(PROFILE, scan_at=((0.0,) * 3, (0.0,) * 3))
-    found = fit(KEY, [o for o in observe(made) if o.seconds > 0])
-    assert found.scan_at == (pytest.approx((0.0,) * 3, abs=1e-12),) * 2
 
 
 def test_row_counts_may_be_timed_at_different_contexts() -> None:
@@ -237,12 +236,6 @@ def test_coefficients_are_never_negative(observations: list[Observation]) -> Non
     assert again(found) == found
 
 
-@examples(60)
-@given(latency_profiles())
-def test_a_profile_survives_json(profile: LatencyProfile) -> None:
-    assert again(profile) == profile
-
-
 def test_prices_are_linear_between_knots_and_continue_the_last_slope() -> None:
     assert [PROFILE.mlp(rows) for rows in (1, 1.5, 2, 3, 4)] == pytest.approx([2e-4, 2.5e-4, 3e-4, 4.5e-4, 6e-4])
     assert PROFILE.mlp(10) == pytest.approx(6e-4 + 6 * 1.5e-4)
@@ -251,17 +244,13 @@ def test_prices_are_linear_between_knots_and_continue_the_last_slope() -> None:
     assert PROFILE.scan(256, 3) == pytest.approx(0.5 * 7.5e-5)
     assert PROFILE.scan(1280, 1) == pytest.approx(6.5e-5)
     assert PROFILE.scan(2048 + 1536, 2) == pytest.approx(9e-5 + 4e-5)
-
-
-def test_no_rows_cost_nothing() -> None:
     assert PROFILE.projection(0) == PROFILE.mlp(0) == PROFILE.head(0) == PROFILE.scan(100, 0) == PROFILE.scan(0, 4) == 0
 
 
 def test_a_single_knot_makes_a_constant_price() -> None:
-    profile = replace(
-        PROFILE, rows=(4,), projection_at=((1.0,),), mlp_at=((2.0,),), head_at=((3.0,),), scan_at=((4.0,), (5.0,))
-    )
-    assert [profile.mlp(rows) for rows in (1, 4, 100)] == [2.0] * 3
+    flat = ((1.0,),)
+    profile = replace(PROFILE, rows=(4,), projection_at=flat, mlp_at=flat, head_at=flat, scan_at=flat * 2)
+    assert [profile.mlp(rows) for rows in (0, 1, 4, 100)] == [0.0, 1.0, 1.0, 1.0]
 
 
 @examples(100)
@@ -271,53 +260,32 @@ def test_no_price_is_negative(profile: LatencyProfile, rows: float) -> None:
     assert min(profile.projection(rows), profile.mlp(rows), profile.head(rows), profile.scan(10**5, rows)) >= 0
 
 
-@examples(60)
-@given(latency_profiles())
-def test_prices_at_knots_are_the_profiles_own(profile: LatencyProfile) -> None:
-    assert [profile.head(rows) for rows in profile.rows] == pytest.approx(profile.head_at[0])
-
-
-DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "not an object": lambda raw: [raw],
-    "null": lambda raw: None,
-    "a list too short": lambda raw: raw | {"mlp_at": [raw["mlp_at"][0][:-1]]},
-    "a list too long": lambda raw: raw | {"scan_at": [[*values, 0.0] for values in raw["scan_at"]]},
-    "a list too many": lambda raw: raw | {"scan_at": [*raw["scan_at"], raw["scan_at"][0]]},
-    "flat": lambda raw: raw | {"scan_at": raw["scan_at"][0]},
-    "no contexts": lambda raw: raw | {"contexts": [], "scan_at": []},
-    "contexts descend": lambda raw: raw | {"contexts": raw["contexts"][::-1]},
-    "a context of nothing": lambda raw: raw | {"contexts": [0, 2048]},
-    "rows too few": lambda raw: raw | {"rows": raw["rows"][:-1]},
-    "no rows": lambda raw: raw | {name: [] for name in ("rows", *COLUMNS)} | {"scan_at": [[], []]},
-    "rows descend": lambda raw: raw | {"rows": raw["rows"][::-1]},
-    "rows repeat": lambda raw: raw | {"rows": [1, 2, 2]},
-    "rows of zero": lambda raw: raw | {"rows": [0, 2, 4]},
-    "rows in text": lambda raw: raw | {"rows": ["1", "2", "4"]},
-    "rows not whole": lambda raw: raw | {"rows": [1, 2.5, 4]},
-    "rows not a number": lambda raw: raw | {"rows": [1, math.nan, 4]},
-    "rows without end": lambda raw: raw | {"rows": [1, 2, math.inf]},
-    "rows true": lambda raw: raw | {"rows": [True, 2, 4]},
-    "negative": lambda raw: raw | {"head_at": [[1.0, -1e-9, 1.0]]},
-    "not a number": lambda raw: raw | {"fixed": math.nan},
-    "infinite": lambda raw: raw | {"fixed": math.inf},
-    "text for a number": lambda raw: raw | {"fixed": "1e-3"},
-    "null for a number": lambda raw: raw | {"projection_at": [[None, 1.0, 1.0]]},
-    "true for a number": lambda raw: raw | {"fixed": True},
-    "a number for a list": lambda raw: raw | {"mlp_at": 1.0},
-    "text for a list": lambda raw: raw | {"mlp_at": "abc"},
-    "a list in a list": lambda raw: raw | {"mlp_at": [[[1.0], [1.0], [1.0]]]},
-    "drafting in text": lambda raw: raw | {"drafting": "cheap"},
-    "drafting for nothing": lambda raw: raw | {"drafting": 0.0},
-    "residual in text": lambda raw: raw | {"residual": "small"},
-    "residual null": lambda raw: raw | {"residual": None},
-    "worst not a number": lambda raw: raw | {"worst": math.nan},
-    "an unknown key": lambda raw: raw | {"surprise": 1},
-    "key in text": lambda raw: raw | {"key": "mine"},
-    "key null": lambda raw: raw | {"key": None},
-    "key too large": lambda raw: raw | {"key": raw["key"] | {"surprise": 1}},
-    "threads in text": lambda raw: raw | {"key": raw["key"] | {"threads": "4"}},
-    "hardware a list": lambda raw: raw | {"key": raw["key"] | {"hardware": ["CPU"]}},
+DAMAGED: dict[str, list[Any]] = {  # values that fields may not have
+    "rows": [
+        *([], [1, 2], [4, 2, 1], [1, 2, 2], [0, 2, 4], ["1", "2", "4"]),
+        *([1, 2.5, 4], [1, math.nan, 4], [1, 2, math.inf], [True, 2, 4]),
+    ],
+    "contexts": [[], [2048, 512], [0, 2048]],
+    "fixed": [math.nan, math.inf, "1e-3", True],
+    "projection_at": [[[None, 1.0, 1.0]]],
+    "mlp_at": [[[1.0, 1.0]], 1.0, "abc", [[[1.0], [1.0], [1.0]]]],
+    "head_at": [[[1.0, -1e-9, 1.0]]],
+    "scan_at": [[[1.0] * 4] * 2, [[1.0] * 3] * 3, [1.0] * 3],
+    "drafting": ["cheap", 0.0],
+    "residual": ["small", None],
+    "worst": [math.nan, math.inf],
+    "surprise": [1],
+    "key": [
+        "mine",
+        None,
+        asdict(KEY) | {"surprise": 1},
+        asdict(KEY) | {"threads": "4"},
+        asdict(KEY) | {"hardware": []},
+    ],
 }
+NO_CONTEXTS = {"contexts": [], "scan_at": []}
+NO_ROWS = {"rows": [], "scan_at": [[], []]} | {name: [] for name in COLUMNS}
+FIELDS, KEY_FIELDS = ([f.name for f in fields(kind)] for kind in (LatencyProfile, ProfileKey))
 
 
 def as_read() -> dict[str, Any]:
@@ -326,15 +294,15 @@ def as_read() -> dict[str, Any]:
     return raw
 
 
-def written(directory: Path, text: str | bytes) -> Path:
+def written(directory: Path, text: bytes) -> Path:
     path = store.path_of(KEY.hardware, directory)
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    path.write_bytes(text)
     return path
 
 
 def entry(directory: Path, raw: Any) -> Path:
     """A file whose second entry is `raw`."""
-    return written(directory, json.dumps({"profiles": [as_read(), raw]}))
+    return written(directory, json.dumps({"profiles": [as_read(), raw]}).encode())
 
 
 def refused(path: Path) -> None:
@@ -343,39 +311,31 @@ def refused(path: Path) -> None:
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_files_are_refused_by_name(damage: str, tmp_path: Path) -> None:
-    refused(entry(tmp_path, DAMAGE[damage](as_read())))
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in DAMAGED.items() for value in values])
+def test_damaged_fields_are_refused_by_the_name_of_the_file(name: str, value: Any, tmp_path: Path) -> None:
+    refused(entry(tmp_path, as_read() | {name: value}))
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(LatencyProfile)])
-def test_a_file_without_any_of_the_fields_is_refused(name: str, tmp_path: Path) -> None:
-    raw = as_read()
-    del raw[name]
+@pytest.mark.parametrize("raw", [[as_read()], None, as_read() | NO_CONTEXTS, as_read() | NO_ROWS])
+def test_an_entry_that_is_no_profile_is_refused(raw: Any, tmp_path: Path) -> None:
     refused(entry(tmp_path, raw))
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey)])
-def test_a_key_without_any_of_its_fields_is_refused(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [*FIELDS, *KEY_FIELDS])
+def test_an_entry_without_any_of_the_fields_is_refused(name: str, tmp_path: Path) -> None:
     raw = as_read()
-    del raw["key"][name]
+    del (raw if name in FIELDS else raw["key"])[name]
     refused(entry(tmp_path, raw))
 
 
-def test_truncated_files_are_refused(tmp_path: Path) -> None:
-    text = json.dumps({"profiles": [as_read()]})
-    for length in range(0, len(text), 7):
-        refused(written(tmp_path, text[:length]))
-
-
-@pytest.mark.parametrize("text", [b"\xff\xfe{}", b"[" * 100_000, b'{"fixed": ' + b"9" * 5000 + b"}"])
-def test_bytes_that_are_no_json_are_refused(text: bytes, tmp_path: Path) -> None:
-    refused(written(tmp_path, text))
-
-
-def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
+def test_what_is_no_whole_file_is_refused(tmp_path: Path) -> None:
     refused(tmp_path / "nothing.json")
     refused(tmp_path)
+    text = json.dumps({"profiles": [as_read()]}).encode()
+    for cut in (text[:length] for length in range(0, len(text), 7)):
+        refused(written(tmp_path, cut))
+    for bad in (b"\xff\xfe{}", b"[" * 100_000, b'{"fixed": ' + b"9" * 5000 + b"}"):
+        refused(written(tmp_path, bad))
 
 
 VALUES = st.recursive(
@@ -422,10 +382,12 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-def test_a_saved_profile_is_found(shipped: Path, tmp_path: Path) -> None:
+def test_a_named_directory_is_the_only_one_searched(shipped: Path, tmp_path: Path) -> None:
+    for elsewhere in (shipped, store.default_directory()):
+        store.save(PROFILE, elsewhere)
     assert store.find(KEY, tmp_path / "mine", shipped) is None
-    path = store.save(PROFILE, tmp_path / "deep" / "mine")
-    assert store.find(KEY, tmp_path / "deep" / "mine") == (PROFILE, path)
+    path = store.save(replace(PROFILE, fixed=2.0), tmp_path / "deep" / "mine")
+    assert store.find(KEY, tmp_path / "deep" / "mine", shipped) == (replace(PROFILE, fixed=2.0), path)
 
 
 def test_the_users_profile_comes_before_a_shipped_one(shipped: Path, tmp_path: Path) -> None:
@@ -453,12 +415,6 @@ def test_an_unreadable_home_is_skipped_but_a_named_directory_is_an_error(
         store.find(KEY, tmp_path / "mine", shipped)
 
 
-def test_a_named_directory_is_the_only_one_searched(shipped: Path, tmp_path: Path) -> None:
-    store.save(PROFILE, shipped)
-    store.save(PROFILE, store.default_directory())
-    assert store.find(KEY, tmp_path / "mine", shipped) is None
-
-
 def test_hardware_that_differs_in_punctuation_shares_a_file(shipped: Path, tmp_path: Path) -> None:
     """File names omit some characters of hardware names, and no entry hides another."""
     other = replace(PROFILE, key=replace(KEY, hardware=KEY.hardware.replace("@", "#")))
@@ -471,7 +427,7 @@ def test_hardware_that_differs_in_punctuation_shares_a_file(shipped: Path, tmp_p
     assert store.find(other.key, None, shipped) == (other, own)
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(ProfileKey) if f.name != "draft_bits"])
+@pytest.mark.parametrize("name", [name for name in KEY_FIELDS if name != "draft_bits"])
 def test_a_key_that_differs_anywhere_but_in_the_copy_does_not_match(name: str, shipped: Path, tmp_path: Path) -> None:
     value = getattr(KEY, name)
     other = replace(KEY, **{name: value + 1 if isinstance(value, int) else f"{value}x"})
@@ -494,7 +450,7 @@ def test_a_profile_of_another_copy_is_found_where_there_is_none_of_this_one(ship
 def test_a_damaged_match_is_an_error_not_a_miss(shipped: Path, tmp_path: Path) -> None:
     store.save(PROFILE, shipped)
     store.default_directory().mkdir(parents=True)
-    path = written(store.default_directory(), "{}")
+    path = written(store.default_directory(), b"{}")
     with pytest.raises(ProfileError, match="profile"):
         store.find(KEY, None, shipped)
     path.unlink()
@@ -505,7 +461,7 @@ def test_saving_replaces_the_entry_of_the_key_and_keeps_the_rest(tmp_path: Path)
     """Also entries of other versions, which this one cannot read, and the note to readers."""
     other = replace(PROFILE, key=replace(KEY, shape="L2-d64"))
     newer = {"key": {"version": KEY.version + 1}, "surprise": 1}
-    path = written(tmp_path, json.dumps({"note": "By hand.", "profiles": [as_read(), newer]}))
+    path = written(tmp_path, json.dumps({"note": "By hand.", "profiles": [as_read(), newer]}).encode())
     assert store.save(other, tmp_path) == path
     store.save(replace(PROFILE, fixed=2.0), tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == [path.name]

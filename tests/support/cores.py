@@ -20,6 +20,7 @@ from engine.core.policies import POLICIES
 from engine.draft.base import BatchView, RequestView, RoundOutcome
 from engine.draft.baselines.fixed import uniform_variants
 from engine.draft.baselines.layer_sets import LayerSets
+from engine.host.process import EngineProcess
 from engine.kernels.library import kernel_library
 from engine.kv.cache import Cache
 from engine.model.backend import Backend
@@ -35,17 +36,6 @@ from tests.support.timed import Delegate, TimedModel
 
 GREEDY = SamplingParams(max_tokens=64, temperature=0.0)
 SAMPLED = SamplingParams(max_tokens=64, temperature=0.7, top_p=0.9)
-
-
-class TickingClock:
-    """A clock that advances by `tick` per reading."""
-
-    def __init__(self, tick: float) -> None:
-        self.tick, self.time = tick, 0.0
-
-    def now(self) -> float:
-        self.time += self.tick
-        return self.time
 
 
 class ManualClock:
@@ -210,7 +200,7 @@ def tiny_model(
     return model
 
 
-def chat_ids(core: EngineCore, text: str) -> tuple[int, ...]:
+def chat_ids(core: EngineCore | EngineProcess, text: str) -> tuple[int, ...]:
     rendered = core.tokenizer.render_chat([{"role": "user", "content": text}])
     return tuple(core.tokenizer.encode(rendered, add_special_tokens=False))
 

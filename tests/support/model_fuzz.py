@@ -23,13 +23,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import torch
 from gguf import GGUFValueType
 
 from engine.checkpoints.gguf_metadata import UNREAD
+from engine.config.engine import EngineConfig
+from engine.errors import ConfigError, KnapServeError, RequestError
+from engine.host.process import open_tokenizer
+from engine.kernels.library import kernel_library
+from engine.runtime.build import LoadedModel
+from engine.types import GenerateRequest, SamplingParams
+from server.answer.logprobs import TokenTexts
+from tests.support.cores import made_up_profile
 from tests.support.tiny_models import LETTERS, Files, Gguf, TensorInfo, checkpoints, ggufs, quantised_checkpoints
 
 CPU_SECONDS = 10
@@ -274,6 +282,10 @@ def mutated_file(chance: random.Random, files: Files, original: Files) -> str:
 
 def _fit(kind: GGUFValueType, value: Any) -> Any:
     """The nearest value that the type can hold."""
+    if kind == GGUFValueType.STRING:
+        return value if isinstance(value, str) else ""
+    if kind == GGUFValueType.ARRAY:
+        return value if isinstance(value, tuple) else (GGUFValueType.UINT8, [])
     if kind in (GGUFValueType.FLOAT32, GGUFValueType.FLOAT64):
         try:
             struct.pack("<f", float(value))
@@ -317,36 +329,20 @@ def mutated_field(chance: random.Random, gguf: Gguf) -> str:
     if kind == GGUFValueType.ARRAY and action < 0.8:
         inner, items = value
         items, at = list(items), chance.choice((0, chance.randrange(len(items))))
-        match chance.randrange(7):
-            case 0:
-                del items[at:]
-            case 1:
-                items += items
-            case 2:
-                del items[at]
-            case 3:
-                items[at] = items[chance.randrange(len(items))]
-            case 4 if inner == GGUFValueType.STRING:
-                items[at] = items[at] * chance.choice((2, 1000, 100000))
-            case 5 if inner == GGUFValueType.STRING:
-                items[at] = chance.choice((*_TEXTS, "a b c", "▁", "<|im_end|>", "<0xZZ>", "<0x+1>"))
-            case _:
-                made = odd(chance, items[at])
-                items[at] = (
-                    (made if isinstance(made, str) else "") if inner == GGUFValueType.STRING else _fit(inner, made)
-                )
+        if chance.random() < 0.4:
+            items = chance.choice((items[:at], items + items, items[:at] + items[at + 1 :]))
+        else:
+            longer = items[at] * chance.choice((2, 1000, 100000)) if isinstance(items[at], str) else 0
+            other = chance.choice((*_TEXTS, "a b c", "▁", "<|im_end|>", "<0xZZ>", "<0x+1>"))
+            items[at] = _fit(inner, chance.choice((odd(chance, items[at]), chance.choice(items), longer, other)))
         gguf.fields[place] = (key, kind, (inner, items))
         return f"{key}[{at}]"
-    if action < 0.6 and kind not in (GGUFValueType.STRING, GGUFValueType.ARRAY):  # the type stays
-        gguf.fields[place] = (key, kind, _fit(kind, odd(chance, value)))
+    if action < 0.6 and kind != GGUFValueType.ARRAY:  # the type stays
+        made = odd(chance, value)
+        if kind == GGUFValueType.STRING:
+            made = chance.choice((*_TEXTS, value * 2, "llama", "gpt2", "yarn", "qwen2", "linear"))
+        gguf.fields[place] = (key, kind, _fit(kind, made))
         return f"{key} value"
-    if action < 0.6 and kind == GGUFValueType.STRING:
-        gguf.fields[place] = (
-            key,
-            kind,
-            chance.choice((*_TEXTS, value * 2, "llama", "gpt2", "yarn", "qwen2", "linear")),
-        )
-        return f"{key} text"
     gguf.fields[place] = (key, *odd_typed(chance, value))
     return f"{key} retyped"
 
@@ -413,14 +409,6 @@ def make_case(seed: int, index: int) -> Case:
 
 def start(model: str, dtype: str, kernels: str) -> None:
     """Start as the server and the engine do, and answer one chat. Raises KnapServeError."""
-    from engine.config.engine import EngineConfig
-    from engine.errors import RequestError
-    from engine.host.process import open_tokenizer
-    from engine.runtime.build import LoadedModel
-    from engine.types import GenerateRequest, SamplingParams
-    from server.answer.logprobs import TokenTexts
-    from tests.support.cores import made_up_profile
-
     tokenizer = open_tokenizer(model)  # as the server's process does; the engine's opens it again
     tokenizer.prepare()
     settings: dict[str, Any] = {"dtype": dtype, "kernels": kernels, "kv_cache_memory": 1 << 24, "max_num_seqs": 2}
@@ -436,9 +424,8 @@ def start(model: str, dtype: str, kernels: str) -> None:
         if tokenizer.has_chat_template:
             try:
                 chat = [{"role": "user", "content": text}]
-                ids = tokenizer.encode(
-                    tokenizer.render_chat(chat, literal=True), add_special_tokens=False, literal=True
-                )
+                prompt = tokenizer.render_chat(chat, literal=True)
+                ids = tokenizer.encode(prompt, add_special_tokens=False, literal=True)
             except RequestError:
                 pass  # chats are refused, completions work
         texts = TokenTexts(tokenizer)
@@ -457,8 +444,6 @@ def start(model: str, dtype: str, kernels: str) -> None:
 
 def attempt(case: Case, directory: Path, dtype: str, kernels: str) -> tuple[str, str]:
     """Start a damaged model. Returns "loads", "refused" or a fault, and the message."""
-    from engine.errors import ConfigError, KnapServeError
-
     single = "model.gguf" in case.files
     try:
         start(str(directory / "model.gguf" if single else directory), dtype, kernels)
@@ -523,17 +508,6 @@ def _memory() -> dict[str, int]:
 def run_cases(seed: int, indices: range) -> Iterator[Outcome]:
     """Run cases in children of this process, each until a fault."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # a lock of its threads may be held while a child is forked
-    import torch
-
-    from engine.kernels.library import kernel_library
-
-    for module in (
-        "engine.runtime.build",
-        "engine.host.process",
-        "server.answer.logprobs",
-        "tests.support.cores",
-    ):
-        import_module(module)  # once, before the forks
     torch.set_num_threads(1)
     kernel_library()
     originals()

@@ -14,6 +14,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from tests.support.cores import tiny_model
+
 AWQ_COLUMNS = (0, 2, 4, 6, 1, 3, 5, 7)  # that bits 0-3, 4-7, ... of a word hold
 
 
@@ -185,49 +187,23 @@ def _stored(kind: Kind, codes: Tensor, scale: Tensor, zero: Tensor, column: Tens
 def write_quantised(
     directory: Path, kind: str, *, vocab: int = 512, layers: int = 2, seed: int = 0
 ) -> dict[str, Tensor]:
-    """Write a tiny Llama checkpoint (hidden 256, intermediate 512, 4 heads of 64) without a tokenizer.
+    """Write a tiny Llama checkpoint: hidden 256, intermediate 512, 4 heads of 64.
 
     Returns the weights by the names of a checkpoint that is not quantised, matrices dequantised to float32.
     """
-    generator, format = torch.Generator().manual_seed(seed), KINDS[kind]
-    hidden, inner, heads, kv_heads = 256, 512, 256, 128
-
-    def random(*shape: int) -> Tensor:
-        return torch.randn(shape, generator=generator) * 0.08
-
-    shapes = {"q_proj": (heads, hidden), "k_proj": (kv_heads, hidden), "v_proj": (kv_heads, hidden)}
-    shapes = {f"self_attn.{name}": shape for name, shape in (shapes | {"o_proj": (hidden, heads)}).items()}
-    shapes |= {"mlp.gate_proj": (inner, hidden), "mlp.up_proj": (inner, hidden), "mlp.down_proj": (hidden, inner)}
-    tensors = {f"{name}.weight": random(vocab, hidden) for name in ("model.embed_tokens", "lm_head")}
-    tensors["model.norm.weight"] = random(hidden) + 1
-    for i in range(layers):
-        for norm in ("input_layernorm", "post_attention_layernorm"):
-            tensors[f"model.layers.{i}.{norm}.weight"] = random(hidden) + 1
-    tensors = {name: tensor.to(torch.bfloat16) for name, tensor in tensors.items()}
-    meant = dict(tensors)
-    for i in range(layers):
-        for name, shape in shapes.items():
-            stem = f"model.layers.{i}.{name}."
-            stored, meant[stem + "weight"] = quantised(format, random(*shape))
-            tensors |= {stem + key: tensor for key, tensor in stored.items()}
-    config = {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "hidden_size": hidden,
-        "intermediate_size": inner,
-        "num_hidden_layers": layers,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 64,
-        "vocab_size": vocab,
-        "max_position_embeddings": 256,
-        "rms_norm_eps": 1e-5,
-        "tie_word_embeddings": False,
-        "torch_dtype": "bfloat16",
-        "eos_token_id": 0,
-        "quantization_config": format.config,
-    }
     directory.mkdir(parents=True, exist_ok=True)
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, directory / "model.safetensors")
+    sizes = {"hidden_size": 256, "intermediate_size": 512, "head_dim": 64, "num_hidden_layers": layers}
+    model = tiny_model(directory, seed=seed, scale=0.5, vocab_size=vocab, **sizes)
+    tensors: dict[str, Tensor] = {}
+    meant: dict[str, Tensor] = {}
+    for name, weight in model.state_dict().items():
+        if name.endswith("proj.weight"):
+            stored, meant[name] = quantised(KINDS[kind], weight)
+            tensors |= {name.removesuffix("weight") + key: tensor.contiguous() for key, tensor in stored.items()}
+        else:
+            tensors[name] = meant[name] = weight.bfloat16()
+    save_file(tensors, directory / "model.safetensors")
+    config = json.loads((directory / "config.json").read_text("utf-8"))
+    config |= {"dtype": "bfloat16", "quantization_config": KINDS[kind].config}
     (directory / "config.json").write_text(json.dumps(config), "utf-8")
     return meant

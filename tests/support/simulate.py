@@ -24,12 +24,12 @@ from bench.targets import Prompt
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.draft.costs import CostModel
-from engine.errors import ConfigError, EngineDeadError
+from engine.errors import EngineDeadError
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, RequestFailure, SamplingParams
 from profiles.schema import LatencyProfile
 from server.settings import Settings, add_arguments
-from tests.support.timed import SimulatedClock, TimedRunner
+from tests.support.timed import TickingClock, TimedRunner
 
 
 class Result(NamedTuple):
@@ -46,7 +46,7 @@ class Simulation:
     def __init__(self, model: LoadedModel, config: EngineConfig, unsteady: float = 1.0) -> None:
         """`unsteady`: the factor by which passes are slower in half of the time."""
         assert model.profile is not None
-        model.clock = self.clock = SimulatedClock()
+        model.clock = self.clock = TickingClock(0.0)
         truth = CostModel(model.spec, model.profile)
         self.core: EngineCore = model.core(
             config, own_cache=True, wrap_runner=lambda runner: TimedRunner(runner, self.clock, truth, unsteady)
@@ -89,25 +89,11 @@ class Simulation:
         return Result(speeds, sum(tokens.values()) / sum(seconds.values()), errors)
 
 
-def config_with(model: str | None, settings: Sequence[str]) -> EngineConfig:
-    """The engine's settings, from texts such as `knapspec_interval=16`. Raises ConfigError."""
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    add_arguments(parser, EngineConfig)
-    flags = [f"--{text.replace('_', '-')}" for text in settings]
-    try:
-        args, unknown = parser.parse_known_args(flags + ([f"--model={model}"] if model else []))
-    except argparse.ArgumentError as error:
-        raise ConfigError(str(error)) from None
-    if unknown:
-        raise ConfigError(f"not a setting of the engine and its value: {', '.join(unknown)}")
-    return Settings.read((EngineConfig,), args, {}).build(EngineConfig)
-
-
 def compare(args: argparse.Namespace, profile: LatencyProfile | None = None) -> dict[str, Any]:
     """Compare `args.policy` with `none`."""
-    config = config_with(args.model, args.set)
+    config = Settings.read((EngineConfig,), args, {}).build(EngineConfig)
     model = LoadedModel(config, profile=profile)
-    texts = read_prompts(args.prompts, args.limit) * args.repeat
+    texts = read_prompts(args.prompts, args.limit)
     if args.shuffle is not None:
         Random(args.shuffle).shuffle(texts)
     prompts = [encode(model, text) for text in texts]
@@ -129,19 +115,14 @@ def compare(args: argparse.Namespace, profile: LatencyProfile | None = None) -> 
 def main(argv: Sequence[str] | None = None, profile: LatencyProfile | None = None) -> None:
     """Print the comparison as JSON. `profile` takes the place of the measured one."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", help="as for `knapserve serve`")
+    add_arguments(parser, EngineConfig)
     add_prompt_arguments(parser)
     parser.add_argument("--policy", default="knapspec")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="SETTING=VALUE", help="a setting of the engine; repeatable"
-    )
-    parser.add_argument("--repeat", type=positive, default=1)
     parser.add_argument("--shuffle", type=int, metavar="SEED", help="mix the prompts")
     parser.add_argument("--concurrency", type=positive, default=1)
     parser.add_argument("--temperature", type=float, default=0.0)
-    parser.add_argument(
-        "--unsteady", type=float, default=1.0, metavar="FACTOR", help="what passes take for half of the time (1)"
-    )
+    help = "what passes take for half of the time (1)"
+    parser.add_argument("--unsteady", type=float, default=1.0, metavar="FACTOR", help=help)
     print(json.dumps(compare(parser.parse_args(argv), profile)))
 
 

@@ -14,10 +14,11 @@ from random import Random
 from engine.core.request import Request
 from engine.core.rounds import CommittedRound
 from engine.core.scheduler import Scheduler
-from engine.draft.base import BatchView, CandidatePass, RequestView, RoundOutcome
+from engine.draft.base import RequestView
 from engine.kv.pages import Allocation, PageManager
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import FinishReason, Owner, RequestFailure, RequestRound, SamplingParams, TokenEvent, TokenLogprobs
+from tests.support.timed import TickingClock
 
 EOS = 0
 VOCABULARY = 4
@@ -73,17 +74,6 @@ def plain_decoding(prompt: Sequence[int], sampling: SamplingParams, limit: int) 
     return tokens[len(prompt) :], shown + text.finish(), reason
 
 
-class StepClock:
-    """A clock that advances a second per reading; stopped, it gives all requests the same arrival."""
-
-    def __init__(self, stopped: bool = False) -> None:
-        self.time, self._stopped = 0.0, stopped
-
-    def now(self) -> float:
-        self.time += not self._stopped
-        return self.time
-
-
 class FakePolicy:
     """Drafts of random length up to `gamma`, or always of `gamma`; records suspended requests."""
 
@@ -93,30 +83,14 @@ class FakePolicy:
         self._least, self._most, self._random = gamma if always else 0, gamma, random
         self.suspended: list[str] = []
 
-    def new_state(self) -> None:
-        return None
-
-    def propose(self, batch: BatchView[None]) -> list[Plan]:
-        return [self.plan() for _ in batch.views]
-
     def plan(self) -> Plan:
         return Plan(VARIANTS, self._random.randint(self._least, self._most), predicted_tpt=1.0)
-
-    def can_reuse_plans(self) -> bool:
-        return False
 
     def rows_to_record(self, view: RequestView[None]) -> int:
         return 0
 
-    def observe(self, views: Sequence[RequestView[None]], round: RoundOutcome) -> None:
-        pass
-
     def suspend(self, view: RequestView[None]) -> None:
         self.suspended.append(view.request_id)
-
-
-def no_candidates(positions: Sequence[int]) -> CandidatePass:
-    raise AssertionError("no policy of the simulation searches")
 
 
 class FakeRunner:
@@ -202,7 +176,7 @@ class Setting:
     gamma: int = 3
     skill: float = 0.7
     always_draft: bool = False  # all of gamma
-    stopped_clock: bool = False
+    stopped_clock: bool = False  # so that all requests arrive at once
     apart: bool = False  # a round is reported while the next one runs
     owners: int = 1  # of requests, drawn at random, with salts and priorities of their own
 
@@ -234,7 +208,7 @@ class World:
         random = self._random = Random(seed)
         capacity = setting.blocks_per_slab + setting.spare
         self.blocks = WatchedBlocks(setting.slabs, setting.blocks_per_slab, setting.block_size, capacity)
-        self.clock = StepClock(setting.stopped_clock)
+        self.clock = TickingClock(0.0 if setting.stopped_clock else 1.0)
         self.scheduler = Scheduler(
             self.blocks,
             self.clock,
@@ -265,11 +239,11 @@ class World:
             id=name,
             prompt=prompt,
             sampling=sampling,
-            policy=self.policy,
+            policy=self.policy,  # type: ignore[arg-type]
             arrival=self.clock.now(),
             limit=limit,
             detokenizer=LateText(sampling.stop),  # type: ignore[arg-type]
-            view=RequestView(name, no_candidates, None),
+            view=RequestView(name, None, None),  # type: ignore[arg-type]
             tokens=list(prompt),
             owner=owner,
             priority=draw(self.setting.owners) // 2,
@@ -410,6 +384,7 @@ class World:
         assert timing.preemptions == self.policy.suspended.count(request.id)
         assert figures.num_rounds == len(expected.rounds)
         assert sum(r.emitted for r in expected.rounds) == len(expected.tokens)
+        assert sum(r.accepted for r in expected.rounds) == request.accepted == figures.num_accepted_draft_tokens
         assert figures.num_draft_tokens == sum(r.drafted for r in expected.rounds)
         assert figures.num_rounds + figures.num_accepted_draft_tokens == len(expected.tokens)
         assert figures.mean_acceptance_length == len(expected.tokens) / figures.num_rounds

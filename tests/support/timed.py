@@ -36,21 +36,21 @@ class Delegate:
         return getattr(self.inner, name)
 
 
-class SimulatedClock:
-    """A clock that advances by the time of passes, and by `tick` per reading."""
+class TickingClock:
+    """A clock that advances by `tick` per reading, and by the time of passes."""
 
-    def __init__(self, tick: float = 0.0) -> None:
-        self.time, self._tick = 0.0, tick
+    def __init__(self, tick: float) -> None:
+        self.tick, self.time = tick, 0.0
 
     def now(self) -> float:
-        self.time += self._tick
+        self.time += self.tick
         return self.time
 
 
 class _TimedSearch(Delegate):
     """A search whose sublayers take their share of a pass of the same width."""
 
-    def __init__(self, inner: CandidatePass, clock: SimulatedClock, truth: CostModel, context: int) -> None:
+    def __init__(self, inner: CandidatePass, clock: TickingClock, truth: CostModel, context: int) -> None:
         super().__init__(inner)
         self._clock, self._truth, self._context = clock, truth, context
 
@@ -71,7 +71,7 @@ class _TimedSearch(Delegate):
 class TimedRunner(Delegate):
     """A runner whose rounds take simulated time."""
 
-    def __init__(self, inner: StepRunner, clock: SimulatedClock, truth: CostModel, unsteady: float = 1.0) -> None:
+    def __init__(self, inner: StepRunner, clock: TickingClock, truth: CostModel, unsteady: float = 1.0) -> None:
         super().__init__(inner)
         self._clock, self._truth = clock, truth
         self._random, self._moments = Random(0), Random(1)
@@ -110,7 +110,7 @@ class TimedModel(LoadedModel):
     """A model with a clock of its own, by which rounds take the time of its profile, with some noise."""
 
     def __init__(self, config: EngineConfig, **options: Any) -> None:
-        super().__init__(config, SimulatedClock(tick=1e-6), **options)  # requests arrive one after the other
+        super().__init__(config, TickingClock(1e-6), **options)  # requests arrive one after the other
 
     def core(
         self,
