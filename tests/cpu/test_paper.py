@@ -13,11 +13,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.compare.record import Cell, Record
+from bench import cells, memory
 from bench.paper import run as command
-from bench.paper.experiments import EXPERIMENTS, INTERVALS, correlations, detailed, skip_map
-from bench.paper.figures import by_request, by_setting, by_sublayer, over_cells, skip_shares
+from bench.paper.experiments import (
+    EXPERIMENTS,
+    INTERVALS,
+    by_request,
+    by_setting,
+    by_sublayer,
+    correlations,
+    detailed,
+    over_cells,
+    skip_map,
+    skip_shares,
+)
 from bench.prediction_error import pearson
+from bench.record import Cell, Record
 from engine.draft.baselines.fixed import uniform_variants
 from engine.draft.baselines.layer_sets import LayerSets
 from engine.runtime import layer_sets
@@ -150,7 +161,7 @@ FLAGS = {
 def test_each_experiment_writes_three_files_and_measures_nothing_again(
     name: str, paper: Run, datasets: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "measure_memory", lambda entry, *_: {"policy": entry.name, "growth": 2_000_000})
+    monkeypatch.setattr(memory, "measure_memory", lambda entry, *_: {"policy": entry.name, "growth": 2_000_000})
     out = tmp_path / "deep" / "out"
     flags = (name, *datasets, *SMALL, *FLAGS.get(name, ()), "--out", str(out))
     first = paper(*flags)
@@ -173,8 +184,8 @@ def test_each_experiment_writes_three_files_and_measures_nothing_again(
     def fail(*_: object) -> None:
         raise AssertionError("measured again")
 
-    monkeypatch.setattr(command, "measure_cell", fail)
-    monkeypatch.setattr(command, "measure_memory", fail)
+    monkeypatch.setattr(cells, "measure_cell", fail)
+    monkeypatch.setattr(memory, "measure_memory", fail)
     second = paper(*flags)
     assert (second.returncode, second.stdout) == (0, first.stdout)
     other = paper(*flags, "--limit", "3")
@@ -189,7 +200,7 @@ def test_an_interrupted_experiment_goes_on_with_the_missing_cells(
     paper: Run, datasets: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured: list[str] = []
-    measure_cell = command.measure_cell
+    measure_cell = cells.measure_cell
 
     def interrupted(*args: Any) -> Cell:
         if measured == ["alpaca"]:
@@ -198,7 +209,7 @@ def test_an_interrupted_experiment_goes_on_with_the_missing_cells(
         measured.append(args[2].name)
         return measure_cell(*args)
 
-    monkeypatch.setattr(command, "measure_cell", interrupted)
+    monkeypatch.setattr(cells, "measure_cell", interrupted)
     flags = ("map", *datasets, *SMALL, "--out", str(tmp_path / "out"))
     assert paper(*flags).returncode == 130
     assert paper(*flags).returncode == 0
@@ -238,12 +249,12 @@ def test_answers_are_as_long_as_the_paper_of_their_dataset_says(
     story.write_text('{"text": "Tom ran. He fell. He cried."}\n' * 2, "utf-8")
     seen = {}
 
-    def measure(model: object, entries: object, workload: Any, temperature: Any, sizes: Any, detail: object) -> Cell:
-        seen[workload.name] = sizes.max_tokens
+    def measure(model: object, entries: object, workload: Any, temperature: Any, repeat: int) -> Cell:
+        seen[workload.name] = workload.max_tokens
         rows = [row("none"), row("knapsack")]
         return Cell(workload.column, workload.name, temperature.name, None, 1, None, rows)
 
-    monkeypatch.setattr(command, "measure_cell", measure)
+    monkeypatch.setattr(cells, "measure_cell", measure)
     out = str(tmp_path / "out")
     assert paper("map", *datasets, "--dataset", f"tinystories={story}", "--out", out).returncode == 0
     assert seen == {"alpaca": 512, "math": 512, "tinystories": 128}
