@@ -5,20 +5,54 @@ import importlib
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.contenders import Contender
+from bench.contenders import Contender, contenders
+from bench.memory import measure_all
 from bench.prediction_error import prediction_errors
-from bench.record import Cell, Record, Temperature
+from bench.record import TEMPERATURES, Cell, Record, Temperature, machine_facts, open_record, settings_of
 from bench.results import speeds, summarise
 from bench.targets import BatchTotals, PolicyTarget, RunStats, answer_in_turns, sum_batches
-from bench.workloads import Workload
+from bench.workloads import Selection, Workload, make_workloads
+from engine.config.engine import EngineConfig
+from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
 
 _WARM_UP = 32  # tokens of an answer that warms up, at most
+
+
+def compare(
+    model: LoadedModel,
+    config: EngineConfig,
+    policies: str,
+    chosen: Selection,
+    path: Path | None,
+    *,
+    temperatures: Sequence[Temperature] = TEMPERATURES,
+    skip_long: bool = False,
+    restart: bool = False,
+    show: bool = True,
+    **more: str,
+) -> Record:
+    """Measure all that the record at `path` lacks: cells, and memory if it is among the columns.
+
+    `policies`: all of the model if empty. `more`: further settings on which the cells depend. Raises ConfigError.
+    """
+    entries = contenders(policies or ",".join(model.core(config).info.policies), config)
+    record = open_record(path, settings_of(model, config, entries, chosen) | more, restart)
+    record.machine = machine_facts(model, config)
+    workloads = make_workloads(model, config, chosen, skip_long)
+    if not workloads and "context" in chosen.columns:
+        raise ConfigError("no context fits the model beside a prompt and its answer; give shorter --contexts")
+    cells = [(workload, temperature) for temperature in temperatures for workload in workloads]
+    measure_cells(record, model, entries, cells, chosen.repeat, show)
+    if "memory" in chosen.columns:
+        measure_all(record, entries, chosen.texts, chosen.max_tokens, show)
+    return record
 
 
 def measure_cells(
@@ -26,8 +60,8 @@ def measure_cells(
     model: LoadedModel,
     entries: Sequence[Contender],
     cells: Sequence[tuple[Workload, Temperature]],
-    repeat: int = 1,
-    show: bool = True,
+    repeat: int,
+    show: bool,
 ) -> None:
     """Measure the cells that the record lacks, save each one, and `show` on stderr how long the others may take."""
     todo = [(workload, t) for workload, t in cells if record.find(workload.column, workload.name, t.name) is None]

@@ -165,7 +165,7 @@ class _Bench:
         found: dict[str, list[float]] = {}
         for target in policies[1:]:
             rows = [speeds(own, before) for own, before in zip(target.stats.batches, plain, strict=True)]
-            ratios = [row.get("decode_speedup", row["speedup"]) for row in rows]
+            ratios = [row.get("decode_speedup") or row["speedup"] for row in rows]
             found[target.name] = [statistics.median(ratios[i::count]) for i in range(count)]
         return found
 

@@ -22,7 +22,7 @@ from bench.targets import PolicyTarget
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
 
-_PROMPTS = 2
+_PROMPTS, _TOKENS = 2, 48  # prompts, and tokens of an answer, at most
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"  # man 5 proc: the peak becomes the current resident size
 
@@ -34,7 +34,7 @@ def measure_all(
     for entry in entries[len(record.memory) :]:
         if show:
             print(f"memory of {entry.name}", file=sys.stderr)
-        record.memory.append(measure_memory(entry, evenly(texts, _PROMPTS), max_tokens))
+        record.memory.append(measure_memory(entry, evenly(texts, _PROMPTS), min(max_tokens, _TOKENS)))
         record.save()
 
 

@@ -88,10 +88,11 @@ def heat_map(record: Record, title: str, key: str) -> bytes | None:
     policies = record.policies[1:]
     found = {t.name: [cell for column in WORKLOADS for cell in record.select(column, t.name)] for t in TEMPERATURES}
     panels = {temperature: cells for temperature, cells in found.items() if cells and policies}
-    if not panels:
-        return None
     grids = [[[values_of([cell], policy, key)[0] for policy in policies] for cell in own] for own in panels.values()]
-    reach = max([0.25, *(abs(math.log2(v)) for grid in grids for line in grid for v in line if v > 0)])
+    known = [abs(math.log2(value)) for grid in grids for line in grid for value in line if value > 0]
+    if not known:
+        return None
+    reach = max(0.25, *known)
     width, height = 2.2 + len(panels) * max(0.85 * len(policies), 2.0), 1.6 + 0.32 * max(map(len, grids))
     figure = Figure(figsize=(width, height), layout="constrained")
     all_axes = figure.subplots(1, len(panels), squeeze=False)[0]

@@ -3,15 +3,14 @@
 import argparse
 from pathlib import Path
 
-from bench.cells import measure_cells
+from bench.cells import compare
 from bench.compare.report import as_html, as_text, draw
 from bench.contenders import contenders
 from bench.files import check_writable, read, write
-from bench.memory import measure_all
 from bench.plots import NO_PICTURES
 from bench.prompts import add_prompts_argument, natural, numbers, positive, read_prompts
-from bench.record import TEMPERATURES, Record, machine_facts, open_record, settings_of
-from bench.workloads import WORKLOADS, Selection, make_workloads
+from bench.record import Record
+from bench.workloads import WORKLOADS, Selection
 from engine.config.engine import EngineConfig
 from engine.config.fields import COUNT, SHARE
 from engine.errors import ConfigError
@@ -81,7 +80,10 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
         check_writable(args.json, "--json")
     if args.out is not None:
         check_writable(args.out / _REPORT, "--out")
-    record = _measure(args, config, chosen)
+    path, skip_long = args.out and args.out / "results.json", args.contexts is None
+    record = compare(
+        LoadedModel(config), config, args.policies, chosen, path, skip_long=skip_long, restart=args.restart
+    )
     if args.json is not None:
         write(args.json, record.as_json())
     print(as_text(record))
@@ -119,21 +121,6 @@ def _context_text(path: Path | None) -> str:
     if not text.strip():
         raise ConfigError(f"--context-text: {path} is empty")
     return text
-
-
-def _measure(args: argparse.Namespace, config: EngineConfig, chosen: Selection) -> Record:
-    """Load the model and measure all that is not there yet."""
-    model = LoadedModel(config)
-    entries = contenders(args.policies or ",".join(model.core(config).info.policies), config)
-    path = args.out / "results.json" if args.out is not None else None
-    record = open_record(path, settings_of(model, config, entries, chosen), args.restart)
-    record.machine = machine_facts(model, config)
-    workloads = make_workloads(model, config, chosen, skip_long=args.contexts is None)
-    cells = [(workload, temperature) for temperature in TEMPERATURES for workload in workloads]
-    measure_cells(record, model, entries, cells, chosen.repeat)
-    if "memory" in chosen.columns:
-        measure_all(record, entries, chosen.texts, chosen.max_tokens)
-    return record
 
 
 def _write_report(record: Record, directory: Path) -> None:

@@ -12,17 +12,16 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-from bench.cells import measure_cells
+from bench.cells import compare
 from bench.contenders import contenders
 from bench.datasets import DATASETS, read_dataset
 from bench.files import check_writable, write
-from bench.memory import measure_all
 from bench.paper.experiments import EXPERIMENTS, MIXES, Experiment
 from bench.plots import NO_PICTURES, available, diagrams, heat_map
 from bench.prompts import PROMPTS, Text, evenly, natural, numbers, positive, read_prompts
-from bench.record import GREEDY, Record, machine_facts, open_record, settings_of
+from bench.record import GREEDY, Record
 from bench.results import Lines, aligned, facts_text
-from bench.workloads import SAMPLES, Selection, make_workloads
+from bench.workloads import SAMPLES, Selection
 from engine.config.engine import EngineConfig
 from engine.config.fields import COUNT
 from engine.config.policies import TUNED_POLICIES
@@ -31,7 +30,6 @@ from engine.runtime.build import LoadedModel
 from engine.runtime.layer_sets import find_layer_sets
 
 _SHORTEST = 256  # tokens of the first context
-_MEMORY_TOKENS = 32  # tokens of an answer whose memory counts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,24 +74,27 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     policies, note = args.policies or experiment.policies, experiment.note
     if name == "ood":
         policies, groups, note = _outside(args, model, config, groups)
-    entries = contenders(policies or ",".join(model.core(config).info.policies), config)
     if experiment.column == "context":
         contexts = contexts or tuple(_SHORTEST << i for i in range(32) if _SHORTEST << i < model.length)
     chosen = _selection(args, experiment, groups, contexts)
-    record = open_record(path, settings_of(model, config, entries, chosen) | {"experiment": name}, args.restart)
+    record = compare(
+        model,
+        config,
+        policies,
+        chosen,
+        path,
+        temperatures=(GREEDY,),
+        skip_long=args.contexts is None,
+        restart=args.restart,
+        show=sys.stderr.isatty(),
+        experiment=name,
+    )
     versions = [f"{package} {metadata.version(package)}" for package in ("knapserve", "torch", "numpy")]
-    record.machine = machine_facts(model, config) | {
+    record.machine |= {
         "prompts": ", ".join(args.dataset) or "the kit's own, which stand in for the papers' datasets",
         "versions": ", ".join([*versions, f"Python {platform.python_version()}"]),
         "command": shlex.join(["knapserve", *sys.argv[1:]]),
     }
-    workloads = make_workloads(model, config, chosen, skip_long=args.contexts is None)
-    if not workloads:
-        raise ConfigError("no context fits the model beside a prompt and its answer; give shorter --contexts")
-    cells = [(workload, GREEDY) for workload in workloads]
-    measure_cells(record, model, entries, cells, show=sys.stderr.isatty())
-    if experiment.memory:
-        measure_all(record, entries, chosen.texts, min(chosen.max_tokens, _MEMORY_TOKENS), show=False)
     record.save()
     _report(record, name, experiment, note, args.out)
     return 0
@@ -163,7 +164,7 @@ def _selection(
         for domain in groups
     }
     return Selection(
-        columns=(experiment.column,),
+        columns=(experiment.column, *(["memory"] if experiment.memory else [])),
         texts=[text for own in groups.values() for text in own],
         limit=args.limit,
         max_tokens=max(lengths.values()),
