@@ -54,9 +54,11 @@ def diagrams(record: Record, title: str, panels: Sequence[Panel], y: str = "") -
     values = [value for panel in panels for _, ys in panel.series.values() for value in ys]
     if all(map(math.isnan, values)):
         return None
+    policies = list(dict.fromkeys(policy for panel in panels for policy in panel.series))
     figure = Figure(figsize=(3 + 3.8 * len(panels), 3.8), layout="constrained")
     for axes, panel in zip(figure.subplots(1, len(panels), sharey=bool(y), squeeze=False)[0], panels, strict=True):
-        for index, (policy, (xs, ys)) in enumerate(panel.series.items()):
+        for policy, (xs, ys) in panel.series.items():
+            index = policies.index(policy)
             form: dict[str, Any] = {"markersize": 5} if panel.curves else {"linestyle": "", "alpha": 0.75}
             if policy == OURS:
                 form |= {"linewidth": 3.0, "zorder": 3}
