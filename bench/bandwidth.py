@@ -1,19 +1,21 @@
-"""Measure how fast a device reads memory."""
+"""Measure how fast a device reads memory, and the share of it that plain decoding uses."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor
 
+from bench.targets import RunStats
 from engine.backends.native.linear import huge
-from engine.clock import Clock
-from engine.kernels.library import KernelLibrary
+from engine.kv.cache import bytes_per_token
+from engine.runtime.build import LoadedModel
 
 _BYTES = 512 << 20  # far beyond any cache
-_PIECE = 4 << 20  # bytes of the smallest weight that is read
+_PIECE = 2 << 20  # bytes that a thread reads at a time
 _QUEUED_READS = 8  # on a GPU, where launching a read takes almost as long as the read
 
 
@@ -23,47 +25,58 @@ class ReadBandwidth:
     On a CPU, the model's own weights are read if they are large enough: parts of memory may differ in speed.
     """
 
-    def __init__(
-        self,
-        device: torch.device,
-        clock: Clock,
-        threads: int,
-        kernels: KernelLibrary | None,
-        weights: Sequence[Tensor] = (),
-        *,
-        size: int = _BYTES,
-        piece: int = _PIECE,
-    ) -> None:
-        """Prepare reads of `size` bytes by `threads` threads, which a GPU does not need.
-
-        On a CPU, `kernels` read those `weights` of at least `piece` bytes, if these are large enough together.
-        """
-        self._clock, self._threads = clock, threads
-        self._native = kernels if device.type == "cpu" else None
-        large = [weight for weight in weights if weight.nbytes >= piece]
-        large_bytes = sum(weight.nbytes for weight in large)
-        if self._native is None:
-            self.blocks = [torch.ones(size // 8, dtype=torch.int64, device=device)]
-        elif large_bytes >= size:
-            self.blocks = large[:: max(1, large_bytes // size)]
-        else:
-            self.blocks = [huge(size // 8, torch.int64).fill_(1)]
-        self._bytes = sum(block.nbytes for block in self.blocks)
-        self._reads = 1 if device.type == "cpu" else _QUEUED_READS
+    def __init__(self, model: LoadedModel, *, size: int = _BYTES) -> None:
+        """Prepare reads of about `size` bytes."""
+        self._model, device = model, model.decoder.device
         self._observed: list[float] = []  # bytes per second
+        if device.type != "cpu":
+            self.pieces = [torch.ones(size // 8, dtype=torch.int64, device=device)] * _QUEUED_READS
+            return
+        weights = [piece for weight in model.decoder.weight_tensors for piece in _pieces(weight)]
+        read = sum(piece.nbytes for piece in weights)
+        own = huge(size // 8, torch.int64).fill_(1) if read < size else None
+        self.pieces = weights[:: max(1, read // size)] if own is None else _pieces(own)
+        self._pool = ThreadPoolExecutor(model.key.threads)  # NumPy sums without Python's lock, in one thread each
 
     def observe(self) -> None:
         """Time one read."""
-        started = self._clock.now()
-        if self._native is not None:
-            executor = self._native.executor(self._threads)
-            for block in self.blocks:
-                self._native.read(executor, block.data_ptr(), block.nbytes)
+        started = self._model.clock.now()
+        if self._model.decoder.device.type != "cpu":
+            torch.stack([piece.sum() for piece in self.pieces]).sum().item()
         else:
-            torch.stack([self.blocks[0].sum() for _ in range(self._reads)]).sum().item()
-        self._observed.append(self._reads * self._bytes / (self._clock.now() - started))
+            for _ in self._pool.map(_read, self.pieces):
+                pass
+        seconds = self._model.clock.now() - started
+        self._observed.append(sum(piece.nbytes for piece in self.pieces) / seconds)
 
-    @property
-    def median(self) -> float:
-        """The median of all reads, in bytes per second."""
-        return statistics.median(self._observed)
+    def share(self, plain: RunStats) -> dict[str, float]:
+        """Return the bytes per second that plain decoding reads, and their share of the bandwidth; {} without rounds.
+
+        The bandwidth is the median of all reads.
+        """
+        if not plain.rounds:
+            return {}
+        cached = plain.context * bytes_per_token(self._model.spec, self._model.backend.cache_dtype)
+        read = (plain.rounds * self._model.decoder.weight_bytes + cached) / plain.decode_seconds
+        bandwidth = statistics.median(self._observed)
+        return {"read": read, "bandwidth": bandwidth, "share": read / bandwidth}
+
+
+def _pieces(weight: Tensor) -> list[Tensor]:
+    """Return the memory of a weight in pieces of integers of eight bytes, without what is left over."""
+    memory = weight.flatten().view(torch.uint8)
+    return [*memory[: memory.nbytes // _PIECE * _PIECE].view(torch.int64).view(-1, _PIECE // 8)]
+
+
+def _read(piece: Tensor) -> None:
+    """Read memory at four places at once: a single stream does not keep all memory channels busy."""
+    piece.view(4, -1).numpy().sum(axis=0)
+
+
+def bandwidth_line(reading: Mapping[str, float]) -> str:
+    """Format the result of `ReadBandwidth.share`."""
+    return (
+        f"plain decoding reads {reading['read'] / 1e9:.1f} GB/s (weights and cache, once per round), "
+        f"{reading['share']:.0%} of the memory bandwidth of {reading['bandwidth'] / 1e9:.1f} GB/s; small models "
+        "stay in the CPU's caches"
+    )

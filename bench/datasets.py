@@ -6,12 +6,12 @@ around the fields, since the papers do not print their prompts. DEL draws its ex
 first lines of the file are the examples, and are not asked.
 """
 
-import json
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.files import kind_of, read_objects
 from bench.prompts import Text
 from engine.errors import ConfigError
 
@@ -69,14 +69,14 @@ def read_dataset(name: str, path: Path) -> list[Text]:
     """
     if name not in DATASETS:
         raise ConfigError(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}")
-    form = DATASETS[name]
+    form, fill = DATASETS[name], _Form().vformat
     examples: list[str] = []
     texts: list[Text] = []
-    for number, fields in _lines(path):
+    for number, fields in read_objects(path):
         try:
-            question = _fill(form.form, fields)
+            question = fill(form.form, (), fields).rstrip(" ")
             if len(examples) < form.shots:
-                examples.append(f"{question} {_fill(form.answer, fields)}")
+                examples.append(f"{question} {fill(form.answer, (), fields)}".rstrip(" "))
             else:
                 texts.append(Text("\n\n".join([*examples, question]), name))
         except _FieldError as error:
@@ -91,70 +91,40 @@ class _FieldError(Exception):
     """A line lacks a field, or has another type there."""
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the fields of each line that is not empty. Raises ConfigError."""
-    number = 0
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    fields = json.loads(line)
-                    if not isinstance(fields, dict):
-                        raise ConfigError(f"{path}, line {number} is {_kind(fields)}; expected JSON lines of objects")
-                    yield number, fields
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}, line {number + 1} or after is not UTF-8; expected JSON lines") from None
-    except (ValueError, RecursionError):
-        raise ConfigError(f"{path}, line {number} is not a JSON object; expected one on each line") from None
+class _Form(string.Formatter):
+    """Puts the fields of a line into a form. Raises _FieldError."""
 
+    def get_field(self, names: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        """Return the first of the named fields that a line has."""
+        for name in names.split("|"):
+            value: Any = kwargs
+            for part in name.split("."):
+                value = value.get(part) if isinstance(value, dict) else None
+            if value is not None:
+                return (names, value), names
+        raise _FieldError(f"no field {_quoted(names)}")
 
-def _fill(form: str, fields: dict[str, Any]) -> str:
-    """Put the fields of a line into a form. Raises _FieldError."""
-    parts: list[str] = []
-    for before, names, how, _ in string.Formatter().parse(form):
-        parts.append(before)
-        if names is not None:
-            parts.append(_shaped(names, _value(names, fields), how or ""))
-    return "".join(parts).rstrip(" ")
-
-
-def _value(names: str, fields: dict[str, Any]) -> Any:
-    """Return the first of the named fields that a line has."""
-    for name in names.split("|"):
-        value: Any = fields
-        for part in name.split("."):
-            value = value.get(part) if isinstance(value, dict) else None
-        if value is not None:
-            return value
-    raise _FieldError(f"no field {_quoted(names)}")
-
-
-def _shaped(names: str, value: Any, how: str) -> str:
-    """Return a field as text, in the shape that the form asks for."""
-    listed = how in ("letters", "first")
-    items: Sequence[Any] = value if isinstance(value, list) else [value]
-    if not all(isinstance(item, str) for item in items) or (listed and items is not value):
-        wanted = "a list of texts" if listed else "text"
-        raise _FieldError(f"field {_quoted(names)} is {_kind(value)}, not {wanted}")
-    if how == "first":
-        items = items[:1]
-    elif how == "letters":
-        items = [f"{letter}. {item}" for letter, item in zip(string.ascii_uppercase, items, strict=False)]
-    text = "\n".join(items)
-    if not text.strip() and how != "optional":
-        raise _FieldError(f"field {_quoted(names)} is empty")
-    if how == "long":
-        return text[:_LONG]
-    if how == "opening":
-        return ". ".join(text.strip().split(". ")[:_OPENING]).removesuffix(".") + "."
-    return text
+    def format_field(self, value: Any, how: str) -> str:
+        """Return a field as text, in the shape that the form asks for."""
+        names, content = value
+        listed = how in ("letters", "first")
+        items: Sequence[Any] = content if isinstance(content, list) else [content]
+        if not all(isinstance(item, str) for item in items) or (listed and items is not content):
+            wanted = "a list of texts" if listed else "text"
+            raise _FieldError(f"field {_quoted(names)} is {kind_of(content)}, not {wanted}")
+        if how == "first":
+            items = items[:1]
+        elif how == "letters":
+            items = [f"{letter}. {item}" for letter, item in zip(string.ascii_uppercase, items, strict=False)]
+        text = "\n".join(items)
+        if not text.strip() and how != "optional":
+            raise _FieldError(f"field {_quoted(names)} is empty")
+        if how == "long":
+            return text[:_LONG]
+        if how == "opening":
+            return ". ".join(text.strip().split(". ")[:_OPENING]).removesuffix(".") + "."
+        return text
 
 
 def _quoted(names: str) -> str:
     return " or ".join(f'"{name}"' for name in names.split("|"))
-
-
-def _kind(value: Any) -> str:
-    return {list: "a list", dict: "an object", str: "text", bool: "a truth value"}.get(type(value), "a number")

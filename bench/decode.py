@@ -4,23 +4,21 @@ import argparse
 import json
 import platform
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import results
-from bench.bandwidth import ReadBandwidth
-from bench.compare.contenders import Contender, contenders
+from bench.bandwidth import ReadBandwidth, bandwidth_line
+from bench.contenders import Contender, contenders
 from bench.files import check_writable, write
-from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
-from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
+from bench.peers import add_peer_arguments, peers
 from bench.prediction_error import prediction_errors
 from bench.prompts import Text, add_prompt_arguments, context_tokens, encode, numbers, positive, read_prompts
-from bench.targets import BatchTotals, BenchTarget, PolicyTarget, Prompt, RunStats, run_in_turns, sum_batches
+from bench.results import Row, add_llama_cpp_ratios, aligned, domain_lines, speeds, summarise, table
+from bench.targets import BenchTarget, PolicyTarget, answer_in_turns, sum_batches, warm_up
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
 from engine.config.fields import AMOUNT
-from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from engine.logs import progress_bar
 from engine.runtime.build import LoadedModel
@@ -46,13 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ignore-eos", action="store_true", help="ignore end-of-sequence tokens: every answer has --max-tokens tokens"
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the results to this file, as JSON")
-    add_hugging_face_argument(parser)
-    add_llama_cpp_argument(parser)
+    add_peer_arguments(parser)
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Run the benchmark; print tables, and JSON as the last line. Raises ConfigError."""
-    entries = contenders(args.policies, POLICIES, config)
+    entries = contenders(args.policies, config)
     if args.out is not None:
         check_writable(args.out, "--out")
     contexts = numbers("--context", args.context, int, AMOUNT)
@@ -68,14 +65,6 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     return 0
 
 
-def _speedups(name: str, batch: BatchTotals, plain: BatchTotals) -> Iterator[tuple[str, float]]:
-    """Yield the speed-up of whole answers, and that of decoding if it is known."""
-    yield name, batch.tokens / batch.seconds * plain.seconds / plain.tokens
-    if batch.decode_seconds and plain.decode_tokens:
-        speed, before = batch.decode_tokens / batch.decode_seconds, plain.decode_tokens / plain.decode_seconds
-        yield f"{name}, decode", speed / before
-
-
 class _Bench:
     """The model, prompts and sampling parameters that all comparisons of a run share."""
 
@@ -85,6 +74,9 @@ class _Bench:
             max_tokens=args.max_tokens, temperature=args.temperature, ignore_eos=args.ignore_eos
         )
         self.prompts = [encode(model, text) for text in texts]
+        # The prompts of each turn, in one run: enough to keep the streams busy most of the time.
+        size = 1 if args.concurrency == 1 else 4 * args.concurrency
+        self.batches = [self.prompts[start : start + size] for start in range(0, len(texts), size)]
 
     def compare(self, entries: Sequence[Contender], context: int) -> dict[str, Any]:
         """Run all targets after `context` tokens of text, print the tables, and return the results for JSON."""
@@ -97,59 +89,51 @@ class _Bench:
         policies[0].check(self.prompts)
         if context and (args.hf or args.llama_cpp is not None):
             raise ConfigError("--context cannot be combined with --hf or --llama-cpp")
-        targets: list[BenchTarget] = [*policies]
-        targets += hugging_face(args.hf, model, self.sampling)
-        targets += llama_cpp(args.llama_cpp, model, self.sampling, self.prompts, args.concurrency)
-        # Warm up. `none` is the only policy here, as others would learn.
-        for target in [policies[0], *targets[len(policies) :]]:
-            target.run(self.prompts[:1], 1)
-            target.stats = RunStats()
-        bandwidth = results.bandwidth_meter(model)
-        differing = self._run(policies, targets[len(policies) :], bandwidth)
-        rows = [results.summarise(c, policies[0].stats, model.spec.layers) for c in targets]
-        results.add_llama_cpp_ratios(rows)
-        reading = results.read_bandwidth(policies[0].stats, model, bandwidth.median)
-        self._print(rows, len(before), reading)
-        domains = self._by_domain(targets)
-        if len(domains) > 1:
-            print("speed-up by domain:")
-            print(results.aligned([*results.domain_lines(domains)]))
-        by_prompt = self._by_prompt(policies)
-        lowest = ", ".join(f"{name} {min(ratios):.3f}" for name, ratios in by_prompt.items())
-        if lowest:
-            unit = "prompt" if args.concurrency == 1 else "batch"
-            print(f"lowest speed-up of decoding by {unit} (median of {args.repeat}): {lowest}")
-        drafted = next((c.stats for c in policies if c.name.startswith("knapspec")), None)
+        others = peers(args, model, self.sampling, self.prompts, args.concurrency)
+        warm_up([policies[0], *others], self.prompts[:1])  # `none` is the only policy here, as others would learn
+        bandwidth = ReadBandwidth(model)
+        differing = self._run(policies, others, bandwidth)
+        targets = [*policies, *others]
+        plain = policies[0].stats
+        rows = [summarise(target, plain, model.spec.layers) for target in targets]
+        add_llama_cpp_ratios(rows)
+        figures: dict[str, Any] = {
+            "machine": model.key.hardware,
+            "model": model.source.name,
+            "context": len(before),
+            "threads": model.key.threads,
+            "dtype": model.key.dtype,
+            "weight_bytes": model.decoder.weight_bytes,
+            "prompts": len(self.prompts),
+            "concurrency": args.concurrency,
+            "answers_that_differ_from_none": differing,
+            "bandwidth": bandwidth.share(plain),
+            "rows": rows,
+            "domains": self._by_domain(targets),
+            "by_prompt": self._by_prompt(policies),
+        }
+        self._print(figures)
+        drafted = next((target.stats for target in policies if target.name.startswith("knapspec")), None)
         if drafted is not None:
             share = drafted.knapsack_seconds / drafted.seconds
             print(f"knapspec finished {drafted.searches} searches in {share:.1%} of the time, decisions excluded")
-        figures = self._figures(rows, len(before), reading, differing) | {"domains": domains, "by_prompt": by_prompt}
-        if drafted and (errors := prediction_errors(drafted.history)).tpt.size:
-            print(f"prediction errors of knapspec by request: {errors}")
-            figures["prediction_errors"] = errors.as_dict()
+            if (errors := prediction_errors(drafted.history)).tpt.size:
+                print(f"prediction errors of knapspec by request: {errors}")
+                figures["prediction_errors"] = errors.as_dict()
         return figures
 
     def _run(self, policies: Sequence[PolicyTarget], others: Sequence[BenchTarget], bandwidth: ReadBandwidth) -> int:
         """Run all prompts on all targets. Returns the number of answers that differ from those of the first policy."""
-        streams = self.args.concurrency
-        differing = 0
-        show = progress_bar("answering prompts")
-        batches = self._batches()
-        for number, batch in enumerate(batches):
-            plain, *rest = run_in_turns(policies, batch, streams, first=number % len(policies))
+        show, differing = progress_bar("answering prompts"), 0
+        batches = self.batches * self.args.repeat
+        turns = answer_in_turns(policies, batches, self.args.concurrency)
+        for number, (batch, found) in enumerate(zip(batches, turns, strict=True), 1):
             for target in others:
-                target.run(batch, streams)
-            differing += sum(a != b for answers in rest for a, b in zip(answers, plain, strict=True))
+                target.run(batch, self.args.concurrency)
+            differing += sum(found)
             bandwidth.observe()
-            show((number + 1) / len(batches))
+            show(number / len(batches))
         return differing
-
-    def _batches(self) -> list[list[Prompt]]:
-        """Return the prompts of each turn, in all runs: enough to keep the streams busy most of the time."""
-        size = 1 if self.args.concurrency == 1 else 4 * self.args.concurrency
-        one_run = [self.prompts[start : start + size] for start in range(0, len(self.prompts), size)]
-        repeats: int = self.args.repeat
-        return one_run * repeats
 
     def _by_domain(self, targets: Sequence[BenchTarget]) -> dict[str, dict[str, float]]:
         """Return the speed-up over the first target, domain → name → ratio, from batches with a single domain.
@@ -157,16 +141,19 @@ class _Bench:
         Policies of the engine also have the speed-up of decoding alone.
         """
         numbers: dict[str, list[int]] = {}  # batch numbers by domain
-        for number, prompts in enumerate(self._batches()):
+        for number, prompts in enumerate(self.batches * self.args.repeat):
             domains = {prompt.domain for prompt in prompts}
             if len(domains) == 1:
                 numbers.setdefault(domains.pop(), []).append(number)
         speedups: dict[str, dict[str, float]] = {}
         for domain, own in numbers.items():
             plain, *others = (sum_batches(target.stats.batches[number] for number in own) for target in targets)
-            speedups[domain] = {}
+            found = speedups[domain] = {}
             for target, batch in zip(targets[1:], others, strict=True):
-                speedups[domain] |= _speedups(target.name, batch, plain)
+                figures = speeds(batch, plain)
+                found[target.name] = figures["speedup"]
+                if "decode_speedup" in figures:
+                    found[f"{target.name}, decode"] = figures["decode_speedup"]
         return speedups
 
     def _by_prompt(self, policies: Sequence[PolicyTarget]) -> dict[str, list[float]]:
@@ -174,17 +161,17 @@ class _Bench:
 
         Those of decoding alone, or of the whole answer if it is one token.
         """
-        plain, *others = (target.stats.batches for target in policies)
-        count = len(plain) // self.args.repeat
+        plain, count = policies[0].stats.batches, len(self.batches)
         found: dict[str, list[float]] = {}
-        for target, batches in zip(policies[1:], others, strict=True):
-            ratios = [[*_speedups("", own, before)][-1][1] for own, before in zip(batches, plain, strict=True)]
+        for target in policies[1:]:
+            rows = [speeds(own, before) for own, before in zip(target.stats.batches, plain, strict=True)]
+            ratios = [row.get("decode_speedup") or row["speedup"] for row in rows]
             found[target.name] = [statistics.median(ratios[i::count]) for i in range(count)]
         return found
 
-    def _print(self, rows: Sequence[dict[str, Any]], context: int, reading: Mapping[str, float]) -> None:
-        key, args = self.model.key, self.args
-        weights = self.model.decoder.weight_bytes / 1e6
+    def _print(self, figures: Row) -> None:
+        key, args, context = self.model.key, self.args, figures["context"]
+        weights = figures["weight_bytes"] / 1e6
         print(f"{platform.machine()} {key.machine}, {key.dtype}; {key.shape}; {weights:,.0f} MB of weights per pass")
         if self.model.source.name.startswith(SYNTHETIC):
             print("SYNTHETIC weights: real shape, random text")
@@ -193,26 +180,15 @@ class _Bench:
             f"{len(self.prompts)} prompts{after}, {args.concurrency} in flight, at most {args.max_tokens} tokens each, "
             "targets in turns"
         )
-        print(results.table(rows))
-        if reading:
-            print(results.bandwidth_line(reading))
+        print(table(figures["rows"]))
+        if figures["bandwidth"]:
+            print(bandwidth_line(figures["bandwidth"]))
         if args.concurrency > 1 and args.hf:
             print("hf-generate answers one prompt at a time")
-
-    def _figures(
-        self, rows: list[dict[str, Any]], context: int, reading: Mapping[str, float], differing: int
-    ) -> dict[str, Any]:
-        key = self.model.key
-        return {
-            "machine": key.hardware,
-            "model": self.model.source.name,
-            "context": context,
-            "threads": key.threads,
-            "dtype": key.dtype,
-            "weight_bytes": self.model.decoder.weight_bytes,
-            "prompts": len(self.prompts),
-            "concurrency": self.args.concurrency,
-            "answers_that_differ_from_none": differing,
-            "bandwidth": reading,
-            "rows": rows,
-        }
+        if len(figures["domains"]) > 1:
+            print("speed-up by domain:")
+            print(aligned([*domain_lines(figures["domains"])]))
+        lowest = ", ".join(f"{name} {min(ratios):.3f}" for name, ratios in figures["by_prompt"].items())
+        if lowest:
+            unit = "prompt" if args.concurrency == 1 else "batch"
+            print(f"lowest speed-up of decoding by {unit} (median of {args.repeat}): {lowest}")

@@ -1,10 +1,42 @@
-"""Write the files of measurements."""
+"""Read and write the files of measurements."""
 
+import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from engine.errors import ConfigError
 from profiles.store import write_atomically
+
+
+def read(path: Path) -> str:
+    """Return the text of a file. Raises ConfigError."""
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"cannot read {path}: it is not UTF-8 ({error.reason})") from None
+
+
+def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number and the fields of each line of JSON that is not empty. Raises ConfigError."""
+    for number, line in enumerate(read(path).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError):
+            raise ConfigError(f"{path}, line {number} is not a JSON object; expected one on each line") from None
+        if not isinstance(fields, dict):
+            raise ConfigError(f"{path}, line {number} is {kind_of(fields)}; expected JSON lines of objects")
+        yield number, fields
+
+
+def kind_of(value: Any) -> str:
+    """Name the type of a value of JSON."""
+    return {list: "a list", dict: "an object", str: "text", bool: "a truth value"}.get(type(value), "a number")
 
 
 def write(path: Path, content: str | bytes) -> None:

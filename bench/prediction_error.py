@@ -22,52 +22,39 @@ class PredictionErrors:
     tpt_chance: float = 0.0
     acceptance_chance: float = 0.0
 
-    @property
-    def tpt_error(self) -> float:
-        """Median relative error of the predicted TPT."""
-        return float(np.median(np.abs(self.tpt[:, 0] / self.tpt[:, 1] - 1)))
-
-    @property
-    def acceptance_error(self) -> float:
-        """Median absolute error of the predicted acceptance rate."""
-        return float(np.median(np.abs(self.acceptance[:, 0] - self.acceptance[:, 1])))
-
     def as_dict(self) -> dict[str, float]:
-        """Return the errors for JSON."""
+        """Return median errors, relative ones of TPT and absolute ones of acceptance, and those of chance."""
         return {
-            "tpt": self.tpt_error,
+            "tpt": float(np.median(np.abs(self.tpt[:, 0] / self.tpt[:, 1] - 1))),
             "tpt_chance": self.tpt_chance,
-            "acceptance": self.acceptance_error,
+            "acceptance": float(np.median(np.abs(self.acceptance[:, 0] - self.acceptance[:, 1]))),
             "acceptance_chance": self.acceptance_chance,
         }
 
     def __str__(self) -> str:
         return (
-            f"median error of TPT {self.tpt_error:.1%} (sampling noise: {self.tpt_chance:.1%}), "
-            f"of acceptance {self.acceptance_error:.3f} (sampling noise: {self.acceptance_chance:.3f}), "
-            f"{len(self.tpt)} requests"
-        )
+            "median error of TPT {tpt:.1%} (sampling noise: {tpt_chance:.1%}), of acceptance {acceptance:.3f} "
+            "(sampling noise: {acceptance_chance:.3f}), {requests} requests"
+        ).format(requests=len(self.tpt), **self.as_dict())
 
 
 def prediction_errors(history: Sequence[RoundRecord]) -> PredictionErrors:
     """Compare the means of each request's drafting rounds, weighted by time (TPT) and by drafted tokens."""
-    requests: dict[int, list[RoundRecord]] = defaultdict(list)
+    requests: dict[int, list[tuple[float, ...]]] = defaultdict(list)
     for r in history:
         if r.drafted and r.predicted_tpt is not None and r.predicted_acceptance is not None:
-            requests[r.request].append(r)
+            figures = (r.seconds, r.emitted, r.drafted, r.accepted, r.predicted_tpt, r.predicted_acceptance)
+            requests[r.request].append(figures)
     tpt, acceptance, chance = [], [], []
     for rounds in requests.values():
-        seconds, emitted = sum(r.seconds for r in rounds), sum(r.emitted for r in rounds)
-        drafted, accepted = sum(r.drafted for r in rounds), sum(r.accepted for r in rounds)
-        if emitted < _MIN_TOKENS:
+        seconds, emitted, drafted, accepted, predicted_tpt, predicted_acceptance = np.array(rounds).T
+        if emitted.sum() < _MIN_TOKENS:
             continue
-        predicted = sum((r.predicted_tpt or 0.0) * r.seconds for r in rounds) / seconds
-        expected = sum((r.predicted_acceptance or 0.0) * r.drafted for r in rounds) / drafted
-        tpt.append((predicted, emitted / seconds))
-        acceptance.append((expected, accepted / drafted))
+        speed = emitted.sum() / seconds.sum()
+        tpt.append((np.average(predicted_tpt, weights=seconds), speed))
+        acceptance.append((np.average(predicted_acceptance, weights=drafted), accepted.sum() / drafted.sum()))
         if len(rounds) > 1:
-            of_tpt = _ratio_error([r.emitted for r in rounds], [r.seconds for r in rounds]) / (emitted / seconds)
-            chance.append((of_tpt, _ratio_error([r.accepted for r in rounds], [r.drafted for r in rounds])))
+            chance.append((_ratio_error(emitted, seconds) / speed, _ratio_error(accepted, drafted)))
     floors = np.median(_NORMAL_MEDIAN * np.array(chance), axis=0) if chance else (0.0, 0.0)
     return PredictionErrors(np.array(tpt).reshape(-1, 2), np.array(acceptance).reshape(-1, 2), *map(float, floors))
 
@@ -83,8 +70,7 @@ def pearson(points: np.ndarray) -> float | None:
     return float(np.corrcoef(points, rowvar=False)[0, 1])
 
 
-def _ratio_error(numerators: Sequence[float], denominators: Sequence[float]) -> float:
-    """Return the standard error of Σ numerator / Σ denominator (Cochran, Sampling Techniques, ch. 6)."""
-    a, b = np.array(numerators, dtype=float), np.array(denominators, dtype=float)
+def _ratio_error(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the standard error of Σ a / Σ b (Cochran, Sampling Techniques, ch. 6)."""
     residuals = a - a.sum() / b.sum() * b
     return float(np.sqrt((residuals**2).sum() * len(a) / (len(a) - 1)) / b.sum())

@@ -4,13 +4,11 @@ import argparse
 import json
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
-from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
-from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
+from bench.peers import add_peer_arguments, peers
 from bench.prompts import Text, add_prompts_argument, positive, read_prompts
-from bench.results import aligned
-from bench.targets import BenchTarget, PolicyTarget, Prompt
+from bench.results import Row, aligned
+from bench.targets import BenchTarget, PolicyTarget, Prompt, answer_in_order
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
@@ -24,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tokens", type=positive, default=1500, help="tokens per prompt, joined from --prompts (default: 1500)"
     )
     parser.add_argument("--repeat", type=positive, default=5, help="number of prompts, all different (default: 5)")
-    add_hugging_face_argument(parser)
-    add_llama_cpp_argument(parser)
+    add_peer_arguments(parser)
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
@@ -36,21 +33,18 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     prompts = [_prompt(model, texts, args.tokens, number) for number in range(args.repeat + 1)]
     sampling = SamplingParams(max_tokens=1, temperature=0.0, ignore_eos=True)
     targets: list[BenchTarget] = [PolicyTarget("none", model.core(config), sampling)]
-    targets += hugging_face(args.hf, model, sampling)
-    targets += llama_cpp(args.llama_cpp, model, sampling, prompts, 1)
-    for number, prompt in enumerate(prompts):
-        turn = number % len(targets)
-        for target in targets[turn:] + targets[:turn]:
-            target.run([prompt], 1)
-    rows = _rows(targets, args.tokens)
+    targets += peers(args, model, sampling, prompts, 1)
+    for _ in answer_in_order(targets, [[prompt] for prompt in prompts], 1):
+        pass
+    rows = [_row(target, targets[0], args.tokens) for target in targets]
     key = model.key
     print(
         f"{key.machine}, {key.dtype}; {key.shape}; prompts of {args.tokens} tokens, plus the first token of the answer"
     )
     cells = [["", "tok/s", "best", "engine speed-up"]]
     for row in rows:
-        cells.append([row["name"], *(f"{row[key]:.1f}" for key in ("tokens_per_second", "best"))])
-        cells[-1].append(f"{row['engine_is']:.2f} ×" if "engine_is" in row else "")
+        ratio = f"{row['engine_is']:.2f} ×" if "engine_is" in row else ""
+        cells.append([row["name"], f"{row['tokens_per_second']:.1f}", f"{row['best']:.1f}", ratio])
     print(aligned(cells))
     model_figures = {"model": model.source.name, "machine": key.hardware, "threads": key.threads, "dtype": key.dtype}
     print(json.dumps(model_figures | {"tokens": args.tokens, "repeat": args.repeat, "rows": rows}))
@@ -67,13 +61,11 @@ def _prompt(model: LoadedModel, texts: Sequence[Text], length: int, number: int)
     return Prompt(text, tuple((tokens * -(-length // len(tokens)))[:length]))
 
 
-def _rows(targets: Sequence[BenchTarget], tokens: int) -> list[dict[str, Any]]:
-    """Return medians over all prompts but the first, the warm-up. The engine is the first target."""
-    seconds = [[batch.seconds for batch in target.stats.batches[1:]] for target in targets]
-    rows: list[dict[str, Any]] = []
-    for target, own in zip(targets, seconds, strict=True):
-        rates = [tokens / spent for spent in own]
-        rows.append({"name": target.name, "tokens_per_second": statistics.median(rates), "best": max(rates)})
-        if own is not seconds[0]:
-            rows[-1]["engine_is"] = statistics.median(b / a for a, b in zip(seconds[0], own, strict=True))
-    return rows
+def _row(target: BenchTarget, engine: BenchTarget, tokens: int) -> Row:
+    """Return medians over all prompts but the first, the warm-up."""
+    rates = [tokens / batch.seconds for batch in target.stats.batches[1:]]
+    row: Row = {"name": target.name, "tokens_per_second": statistics.median(rates), "best": max(rates)}
+    if target is not engine:
+        pairs = zip(engine.stats.batches[1:], target.stats.batches[1:], strict=True)
+        row["engine_is"] = statistics.median(other.seconds / own.seconds for own, other in pairs)
+    return row

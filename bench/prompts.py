@@ -1,7 +1,6 @@
 """The prompts of benchmarks, `knapserve tune` and simulations, and their flags."""
 
 import argparse
-import json
 import math
 from collections.abc import Callable, Sequence
 from itertools import cycle, islice
@@ -9,10 +8,12 @@ from pathlib import Path
 from pydoc_data.topics import topics
 from typing import NamedTuple, TypeVar
 
+from bench.files import read_objects
 from bench.targets import Prompt
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 
+PROMPTS = Path(__file__).with_name("prompts.jsonl")
 _CHARACTERS = 16  # characters of a text for each token of a context: more than are needed
 T = TypeVar("T")
 N = TypeVar("N", int, float)
@@ -75,13 +76,11 @@ def numbers(flag: str, text: str, kind: Callable[[str], N], limits: tuple[float,
 
 def read_prompts(path: Path, limit: int = 0) -> list[Text]:
     """Read prompts from JSON lines, at most `limit` of them, picked evenly; 0: all. Raises ConfigError."""
-    try:
-        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
-        prompts = [Text(str(line["prompt"]), str(line.get("domain", ""))) for line in lines]
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f'{path}: each line must be a JSON object with a "prompt" ({error!r})') from None
+    prompts: list[Text] = []
+    for number, line in read_objects(path):
+        if "prompt" not in line:
+            raise ConfigError(f'{path}, line {number}: each line must be a JSON object with a "prompt"')
+        prompts.append(Text(str(line["prompt"]), str(line.get("domain", ""))))
     if not prompts:
         raise ConfigError(f"{path} contains no prompts")
     return evenly(prompts, limit) if limit else prompts

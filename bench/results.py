@@ -4,10 +4,13 @@ import statistics
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
-from bench.bandwidth import ReadBandwidth
-from bench.targets import BenchTarget, RunStats
-from engine.kv.cache import bytes_per_token
-from engine.runtime.build import LoadedModel
+from bench.targets import BatchTotals, Measured, RunStats
+from engine.architecture.spec import LOW_BIT, skipped
+
+Row = dict[str, Any]
+Lines = list[list[str]]  # cells of a table; the first line has the titles
+
+_LLAMA_CPP = "llama.cpp"
 
 
 def expected_tokens(alpha: float, gamma: float) -> float:
@@ -15,60 +18,74 @@ def expected_tokens(alpha: float, gamma: float) -> float:
     return gamma + 1 if alpha >= 1 else float((1 - alpha ** (gamma + 1)) / (1 - alpha))
 
 
-def summarise(target: BenchTarget, plain: RunStats, layers: int) -> dict[str, Any]:
+def speeds(own: BatchTotals, plain: BatchTotals) -> Row:
+    """Return the figures of speed, of whole answers and of decoding. `plain`: the totals of policy none."""
+    found: Row = {
+        "tokens_per_second": own.speed,
+        "ms_per_token": 1e3 / own.speed,
+        "speedup": own.speed / plain.speed,
+    }
+    if own.decode_tokens:
+        found |= {"decode_tokens_per_second": own.decode_speed, "decode_ms_per_token": 1e3 / own.decode_speed}
+        if plain.decode_tokens:
+            found["decode_speedup"] = own.decode_speed / plain.decode_speed
+    return found
+
+
+def summarise(target: Measured, plain: RunStats, layers: int) -> Row:
     """Return one row of the table. `plain` has the measurements of policy none in the same run."""
     stats = target.stats
-    row: dict[str, Any] = {
-        "policy": target.name,
-        "tokens_per_second": stats.tokens / stats.seconds,
-        "speedup": (stats.tokens / stats.seconds) / (plain.tokens / plain.seconds),
-        "speedup_median": statistics.median(
-            (own.tokens / own.seconds) / (other.tokens / other.seconds)
-            for own, other in zip(stats.batches, plain.batches, strict=True)
-        ),
-    }
-    if stats.decode_tokens:
-        row["decode_tokens_per_second"] = stats.decode_tokens / stats.decode_seconds
+    row: Row = {"policy": target.name} | speeds(stats.total, plain.total)
+    if stats.batches:
+        pairs = zip(stats.batches, plain.batches, strict=True)
+        row["speedup_median"] = statistics.median(speeds(own, other)["speedup"] for own, other in pairs)
     if not stats.rounds:
         return row
-    seconds = stats.decode_seconds
     row |= {
         "acceptance_length": stats.decode_tokens / stats.rounds,
-        "search_share": stats.search_seconds / seconds,
+        "search_share": stats.search_seconds / stats.decode_seconds,
+        "search_ms": 1e3 * stats.search_seconds,
         "searches": stats.searches,
         "knapsack_share": stats.knapsack_seconds / stats.seconds,
         "other_us_per_token": 1e6 * stats.other_seconds / max(stats.tokens, 1),
     }
-    if plain.decode_tokens:
-        row["decode_speedup"] = (stats.decode_tokens / seconds) / (plain.decode_tokens / plain.decode_seconds)
+    if stats.tested:
+        row["alpha"] = stats.accepted / stats.tested
     if stats.drafted:
-        pass_seconds = plain.verify_seconds / plain.rounds
-        alpha = stats.accepted / stats.tested
-        gamma = stats.draft_passes / stats.rounds
-        f = stats.draft_seconds / max(stats.draft_passes, 1) / pass_seconds  # 0 if all drafts were looked up
-        v = stats.verify_seconds / stats.rounds / pass_seconds
-        ceiling = expected_tokens(alpha, gamma) / (gamma * f + v)
+        row |= _ceiling(row, stats, plain.verify_seconds / plain.rounds)
+    if passes := stats.plans.total():
+        attention, mlp = (sum(skipped(plan)[kind] * n for plan, n in stats.plans.items()) for kind in (0, 1))
+        low_bit = sum(sum(variant >= LOW_BIT for variant in plan[:-1]) * n for plan, n in stats.plans.items())
         row |= {
-            "alpha": alpha,
-            "draft_acceptance_rate": stats.accepted / stats.drafted,
-            "drafted_per_round": gamma,
-            "f": f,
-            "v": v,
-            "ceiling": ceiling,
-            "share_of_ceiling": row["decode_speedup"] / ceiling,
-        }
-    if stats.model_drafts:
-        row |= {
-            "skipped_attention": stats.skipped_attention / stats.model_drafts / layers,
-            "skipped_mlp": stats.skipped_mlp / stats.model_drafts / layers,
-            "low_bit": stats.low_bit / stats.model_drafts / (2 * layers),
+            "skipped_attention": attention / passes / layers,
+            "skipped_mlp": mlp / passes / layers,
+            "low_bit": low_bit / passes / (2 * layers),
         }
     return row
 
 
-def add_llama_cpp_ratios(rows: Sequence[dict[str, Any]]) -> None:
+def _ceiling(row: Row, stats: RunStats, pass_seconds: float) -> Row:
+    """Return γ, f, v and the best speed-up E(α, d) / (γf + v), with the share of it that decoding reaches.
+
+    d is the drafted tokens of a request's round; copied ones are among them, though they cost no draft pass.
+    """
+    gamma = stats.draft_passes / stats.rounds
+    f = stats.draft_seconds / max(stats.draft_passes, 1) / pass_seconds  # 0 if all drafts were looked up
+    v = stats.verify_seconds / stats.rounds / pass_seconds
+    ceiling = expected_tokens(row["alpha"], stats.drafted / len(stats.history)) / (gamma * f + v)
+    return {
+        "draft_acceptance_rate": stats.accepted / stats.drafted,
+        "drafted_per_round": gamma,
+        "f": f,
+        "v": v,
+        "ceiling": ceiling,
+        "share_of_ceiling": row["decode_speedup"] / ceiling,
+    }
+
+
+def add_llama_cpp_ratios(rows: Sequence[Row]) -> None:
     """Add the speed relative to llama.cpp to each row: that of decoding if both know it, else of whole answers."""
-    reference = next((row for row in rows if row["policy"] == "llama.cpp"), None)
+    reference = next((row for row in rows if row["policy"] == _LLAMA_CPP), None)
     if reference is not None:
         for row in rows:
             key = "decode_tokens_per_second"
@@ -104,14 +121,15 @@ _COLUMNS = (
     ("other µs/tok", "other_us_per_token", "{:.0f}"),
     ("differ", "differing_answers", "{}"),
 )
+_DETAILS = ("ms_per_token", "decode_ms_per_token", "search_ms")  # columns that `table` leaves out
 
 
-def table(rows: Sequence[dict[str, Any]]) -> str:
+def table(rows: Sequence[Row]) -> str:
     """Format rows as an aligned table. Missing values are empty."""
-    return aligned(table_cells(rows))
+    return aligned(table_cells(rows, _DETAILS))
 
 
-def table_cells(rows: Sequence[dict[str, Any]], leave_out: Container[str] = ()) -> list[list[str]]:
+def table_cells(rows: Sequence[Row], leave_out: Container[str] = ()) -> Lines:
     """Format rows as lines of cells, titles first, without the columns of the keys in `leave_out`."""
     columns = [column for column in _COLUMNS if column[1] not in leave_out and any(column[1] in row for row in rows)]
     cells = [[title for title, _, _ in columns]]
@@ -126,6 +144,11 @@ def aligned(cells: Sequence[Sequence[str]]) -> str:
     return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in cells)
 
 
+def facts_text(facts: Mapping[str, object]) -> str:
+    """Format names and values, a line each."""
+    return "\n".join(f"{name}: {value}" for name, value in facts.items())
+
+
 def domain_lines(domains: Mapping[str, Mapping[str, float]], names: Sequence[str] = ()) -> Iterator[list[str]]:
     """Yield table lines of the speed-ups: names, one line per domain, mean and minimum. Missing values are empty.
 
@@ -138,26 +161,3 @@ def domain_lines(domains: Mapping[str, Mapping[str, float]], names: Sequence[str
         yield [domain or "(none)", *(f"{speedups[name]:.2f}" if name in speedups else "" for name in names)]
     for title, of in (("mean", statistics.mean), ("lowest", min)):
         yield [title, *(f"{of(column):.2f}" if column else "" for column in columns)]
-
-
-def bandwidth_meter(model: LoadedModel) -> ReadBandwidth:
-    decoder = model.decoder
-    return ReadBandwidth(decoder.device, model.clock, model.key.threads, model.backend.kernels, decoder.weight_tensors)
-
-
-def read_bandwidth(plain: RunStats, model: LoadedModel, bandwidth: float) -> dict[str, float]:
-    """Return the bytes per second that plain decoding reads, and their share of `bandwidth`; {} without rounds."""
-    if not plain.rounds:
-        return {}
-    cached = plain.context * bytes_per_token(model.spec, model.backend.cache_dtype)
-    read = (plain.rounds * model.decoder.weight_bytes + cached) / plain.decode_seconds
-    return {"read": read, "bandwidth": bandwidth, "share": read / bandwidth}
-
-
-def bandwidth_line(reading: Mapping[str, float]) -> str:
-    """Format the result of `read_bandwidth`."""
-    return (
-        f"plain decoding reads {reading['read'] / 1e9:.1f} GB/s (weights and cache, once per round), "
-        f"{reading['share']:.0%} of the memory bandwidth of {reading['bandwidth'] / 1e9:.1f} GB/s; small models "
-        "stay in the CPU's caches"
-    )

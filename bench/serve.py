@@ -1,75 +1,43 @@
 """`knapserve bench serve`: stream prompts from running servers, optionally beside the same engine in this process.
 
 Servers, engine and `generate` answer the prompts in turns, so that all run under the same conditions. The ratio of a
-server's tokens per second to the engine's is the share that HTTP streaming leaves. The client is `http.client` in
-threads, because a client on the same machine takes its CPU time from the server.
+server's tokens per second to the engine's is the share that HTTP streaming leaves.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
 import statistics
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
-from bench.bandwidth import ReadBandwidth
-from bench.peers.hugging_face import add_hugging_face_argument, hugging_face
-from bench.peers.llama_cpp import add_llama_cpp_argument, llama_cpp
+from bench.bandwidth import ReadBandwidth, bandwidth_line
+from bench.peers import add_peer_arguments, peers
+from bench.peers.server import URL, ServerTarget
 from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
-from bench.results import aligned, bandwidth_line, bandwidth_meter, read_bandwidth
-from bench.targets import BenchTarget, PolicyTarget, Prompt, RunStats
+from bench.results import Row, aligned
+from bench.targets import BenchTarget, PolicyTarget, Prompt, answer_in_order, warm_up
 from engine.config.engine import EngineConfig
-from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
 
-_URL = "http://127.0.0.1:8000"
 _OBSERVE_EVERY = 8  # rounds of turns between two measurements of the memory bandwidth
-_WARM_UP = "This is not one of the prompts."
-_TEXT_CHUNK = re.compile(rb'"(?:content|text)":\s*"[^"]')
-
-
-@dataclass(slots=True)
-class StreamStats:
-    """Tokens, chunks and times of streamed answers. Times in seconds."""
-
-    tokens: int = 0
-    seconds: float = 0.0
-    chunks: int = 0
-    first_token: list[float] = field(default_factory=list)
-    gaps: list[float] = field(default_factory=list)  # between chunks with text
-
-    def add(self, other: StreamStats) -> None:
-        """Add another answer, except its `seconds`: concurrent answers overlap."""
-        self.tokens += other.tokens
-        self.chunks += other.chunks
-        self.first_token += other.first_token
-        self.gaps += other.gaps
-
-    def figures(self) -> dict[str, float]:
-        """Return rates in tokens per second, and median times in milliseconds."""
-        result = {"tokens_per_second": self.tokens / self.seconds}
-        if self.chunks:
-            result["tokens_per_chunk"] = self.tokens / self.chunks
-        for name, seconds in (("first_token_ms", self.first_token), ("between_chunks_ms", self.gaps)):
-            if seconds:
-                result[name] = 1e3 * statistics.median(seconds)
-        return result
+_WARM_UP = Text("This is not one of the prompts.")
+_COLUMNS = {
+    "name": "",
+    "tokens_per_second": "tok/s",
+    "share_of_engine": "of engine",
+    "tokens_per_chunk": "tok/chunk",
+    "first_token_ms": "first ms",
+    "first_token_added_ms": "added ms",
+    "between_chunks_ms": "gap ms",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `bench serve`."""
-    parser.add_argument(
-        "--url", action="append", default=[], help=f"base URL of a server; repeatable (default: {_URL})"
-    )
+    parser.add_argument("--url", action="append", default=[], help=f"base URL of a server; repeatable (default: {URL})")
     add_prompt_arguments(parser)
     parser.add_argument(
         "--streams", "--concurrency", type=lambda text: [positive(part) for part in text.split(",")], default=[1],
@@ -86,8 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--engine", action="store_true", help="also run the engine in this process, in turns with the servers; with "
         "--policy none, report its share of the memory bandwidth"
     )  # fmt: skip
-    add_hugging_face_argument(parser)
-    add_llama_cpp_argument(parser)
+    add_peer_arguments(parser)
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
@@ -108,51 +75,68 @@ def _with_run_number(texts: Sequence[Text], run: int) -> list[Text]:
     return [text._replace(prompt=f"{run + 1}. {text.prompt}") for text in texts] if run else list(texts)
 
 
+def _prompts(texts: Sequence[Text], model: LoadedModel | None) -> list[Prompt]:
+    """Make prompts of texts, whose tokens only targets in this process need."""
+    return [Prompt(text.prompt, ()) if model is None else encode(model, text) for text in texts]
+
+
+class _InProcess:
+    """The targets in this process: the engine, `generate` of transformers and llama.cpp."""
+
+    def __init__(self, args: argparse.Namespace, config: EngineConfig, texts: Sequence[Text]) -> None:
+        self.model = LoadedModel(config)
+        sampling = SamplingParams(max_tokens=args.max_tokens, temperature=0.0, ignore_eos=args.ignore_eos)
+        policy = args.policy or config.draft_policy
+        self.engine = PolicyTarget(policy, self.model.core(config), sampling, name="engine") if args.engine else None
+        prompts = _prompts([*_with_run_number(texts, len(args.streams)), _WARM_UP], self.model)
+        self.others = peers(args, self.model, sampling, prompts, max(args.streams))
+        self.bandwidth = ReadBandwidth(self.model) if self.engine is not None and policy == "none" else None
+
+
 def _compare(
     args: argparse.Namespace, in_process: _InProcess | None, texts: Sequence[Text], streams: int
 ) -> dict[str, Any]:
-    servers = [_ServerTarget(url, args, streams) for url in args.url or [_URL]]
-    runners: list[Callable[[Sequence[Text]], object]] = [server.answer for server in servers]
-    runners += in_process.runners(streams) if in_process is not None else []
-    for answer in runners:  # warm-up of connections and caches
-        answer([Text(_WARM_UP)] * streams)
-    for server in servers:
-        server.stats = StreamStats()
+    """Let all targets answer the texts in turns, print the table, and return the results for JSON."""
+    servers = [ServerTarget(url, args, streams) for url in args.url or [URL]]
+    engine, bandwidth, others = None, None, list[BenchTarget]()
+    model = None
     if in_process is not None:
-        in_process.reset()
-    for number, start in enumerate(range(0, len(texts), streams)):
-        turn = number % len(runners)
-        for answer in runners[turn:] + runners[:turn]:
-            answer(texts[start : start + streams])
+        engine, bandwidth, others = in_process.engine, in_process.bandwidth, in_process.others
+        model = in_process.model
+    targets: list[BenchTarget] = [*servers, *([engine] if engine is not None else []), *others]
+    warm_up(targets, _prompts([_WARM_UP] * streams, model), streams)
+    prompts = _prompts(texts, model)
+    batches = [prompts[start : start + streams] for start in range(0, len(prompts), streams)]
+    for number in answer_in_order(targets, batches, streams):
         # Measuring the bandwidth clears the CPU's caches: do it rarely, before a different target each time.
-        if (
-            in_process is not None
-            and in_process.bandwidth is not None
-            and number % (_OBSERVE_EVERY * len(runners) + 1) == 0
-        ):
-            in_process.bandwidth.observe()
-    rows: list[dict[str, Any]] = [{"name": server.url} | server.stats.figures() for server in servers]
+        if bandwidth is not None and number % (_OBSERVE_EVERY * len(targets) + 1) == 0:
+            bandwidth.observe()
+    rows = [_row(server) for server in servers]
     result: dict[str, Any] = {"prompts": len(texts), "streams": streams, "servers": rows}
     if in_process is not None:
-        result |= in_process.figures()
-    if (engine := result.get("engine")) is not None:
+        result["others"] = [_row(other) for other in others]
+    if engine is not None:
+        own = result["engine"] = _row(engine)
         for row in rows:
-            row["share_of_engine"] = row["tokens_per_second"] / engine["tokens_per_second"]
+            row["share_of_engine"] = row["tokens_per_second"] / own["tokens_per_second"]
             if "first_token_ms" in row:
-                row["first_token_added_ms"] = row["first_token_ms"] - engine["first_token_ms"]
+                row["first_token_added_ms"] = row["first_token_ms"] - own["first_token_ms"]
+        if bandwidth is not None:
+            result["bandwidth"] = bandwidth.share(engine.stats)
     _print(result)
     return result
 
 
-_COLUMNS = {
-    "name": "",
-    "tokens_per_second": "tok/s",
-    "share_of_engine": "of engine",
-    "tokens_per_chunk": "tok/chunk",
-    "first_token_ms": "first ms",
-    "first_token_added_ms": "added ms",
-    "between_chunks_ms": "gap ms",
-}
+def _row(target: BenchTarget) -> Row:
+    """Return rates in tokens per second, and median times in milliseconds."""
+    stats = target.stats
+    row: Row = {"name": target.name, "tokens_per_second": stats.total.speed}
+    if stats.chunks:
+        row["tokens_per_chunk"] = stats.tokens / stats.chunks
+    for name, seconds in (("first_token_ms", stats.first_token), ("between_chunks_ms", stats.gaps)):
+        if seconds:
+            row[name] = 1e3 * statistics.median(seconds)
+    return row
 
 
 def _print(result: dict[str, Any]) -> None:
@@ -165,7 +149,7 @@ def _print(result: dict[str, Any]) -> None:
         print(bandwidth_line(result["bandwidth"]))
 
 
-def _rows(result: dict[str, Any]) -> list[dict[str, Any]]:
+def _rows(result: dict[str, Any]) -> list[Row]:
     return [*result["servers"], *([result["engine"]] if "engine" in result else []), *result.get("others", ())]
 
 
@@ -175,123 +159,3 @@ def _print_ratios(result: dict[str, Any], first: dict[str, Any]) -> None:
         row["over_first"] = row["tokens_per_second"] / before["tokens_per_second"]
         ratio = f"{row['over_first']:.1f} × the speed of {first['streams']}"
         print(f"{row['name']}: {result['streams']} streams reach {ratio}")
-
-
-class _InProcess:
-    """The targets in this process: the engine, `generate` of transformers and llama.cpp."""
-
-    def __init__(self, args: argparse.Namespace, config: EngineConfig, texts: Sequence[Text]) -> None:
-        self.model = LoadedModel(config)
-        sampling = SamplingParams(max_tokens=args.max_tokens, temperature=0.0, ignore_eos=args.ignore_eos)
-        policy = args.policy or config.draft_policy
-        self.engine = PolicyTarget(policy, self.model.core(config), sampling) if args.engine else None
-        self.others: list[BenchTarget] = [*hugging_face(args.hf, self.model, sampling)]
-        prompts = self._encode([*_with_run_number(texts, len(args.streams)), texts[0]._replace(prompt=_WARM_UP)])
-        self.others += llama_cpp(args.llama_cpp, self.model, sampling, prompts, max(args.streams))
-        self.bandwidth: ReadBandwidth | None = None
-        if self.engine is not None and policy == "none":
-            self.bandwidth = bandwidth_meter(self.model)
-        self.targets: list[BenchTarget] = [*([self.engine] if self.engine is not None else []), *self.others]
-
-    def _encode(self, texts: Sequence[Text]) -> list[Prompt]:
-        return [encode(self.model, text) for text in texts]
-
-    def runners(self, streams: int) -> list[Callable[[Sequence[Text]], object]]:
-        return [
-            lambda texts, c=target: c.run(self._encode(texts), streams)  # type: ignore[misc]
-            for target in self.targets
-        ]
-
-    def reset(self) -> None:
-        """Discard the measurements so far."""
-        for target in self.targets:
-            target.stats = RunStats()
-
-    def figures(self) -> dict[str, Any]:
-        result: dict[str, Any] = {"others": [_speed(other.name, other.stats) for other in self.others]}
-        if self.engine is not None:
-            stats = self.engine.stats
-            first = 1e3 * statistics.median(stats.first_token)
-            result["engine"] = _speed("engine", stats) | {"first_token_ms": first}
-            if self.bandwidth is not None:
-                result["bandwidth"] = read_bandwidth(stats, self.model, self.bandwidth.median)
-        return result
-
-
-def _speed(name: str, stats: RunStats) -> dict[str, Any]:
-    return {"name": name, "tokens_per_second": stats.tokens / stats.seconds}
-
-
-class _ServerTarget:
-    """One server with a number of concurrent streams."""
-
-    def __init__(self, url: str, args: argparse.Namespace, streams: int) -> None:
-        self.url = url
-        self.stats = StreamStats()
-        self._clients = [_Client(url, args) for _ in range(streams)]
-        self._pool = ThreadPoolExecutor(streams)
-
-    def answer(self, texts: Sequence[Text]) -> None:
-        started = time.perf_counter()
-        for part in self._pool.map(_Client.stream, self._clients, [text.prompt for text in texts]):
-            self.stats.add(part)
-        self.stats.seconds += time.perf_counter() - started
-
-
-class _Client:
-    """One connection, with one stream at a time."""
-
-    def __init__(self, base: str, args: argparse.Namespace) -> None:
-        """Raises ConfigError if `base` is not a URL."""
-        self._base, self._args = base, args
-        try:
-            url = urlsplit(base)
-            kind = {"http": HTTPConnection, "https": HTTPSConnection}[url.scheme]
-            self._connection = kind(url.hostname or "127.0.0.1", url.port, timeout=120)
-        except (KeyError, ValueError, HTTPException):
-            raise ConfigError(f"--url must be a URL such as {_URL}, not {base}") from None
-        endpoint = "/v1/completions" if args.completions else "/v1/chat/completions"
-        self._path = url.path.rstrip("/").removesuffix("/v1") + endpoint
-        self._headers = {"Content-Type": "application/json"}
-        if key := os.environ.get("OPENAI_API_KEY"):
-            self._headers["Authorization"] = f"Bearer {key}"
-
-    def stream(self, text: str) -> StreamStats:
-        """Stream the answer to one prompt. Raises ConfigError."""
-        args, stats = self._args, StreamStats()
-        body: dict[str, Any] = {
-            "max_tokens": args.max_tokens,
-            "temperature": 0,
-            "ignore_eos": args.ignore_eos,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
-        if args.completions:
-            body["prompt"] = text
-        else:
-            body["messages"] = [{"role": "user", "content": text}]
-        if args.policy:
-            body["draft_policy"] = args.policy
-        last = time.perf_counter()
-        try:
-            self._connection.request("POST", self._path, json.dumps(body), self._headers)
-            response = self._connection.getresponse()
-            if response.status != 200:
-                raise ConfigError(f"{self._base} returned status {response.status}: {response.read(500)!r}")
-            usage: dict[str, Any] = {}
-            for line in response:
-                if not line.startswith(b"data: {"):
-                    continue
-                now = time.perf_counter()
-                if b'"completion_tokens"' in line:
-                    usage = json.loads(line[6:])["usage"]
-                if _TEXT_CHUNK.search(line):
-                    stats.chunks += 1
-                    (stats.gaps if stats.first_token else stats.first_token).append(now - last)
-                    last = now
-            stats.tokens = usage["completion_tokens"]
-        except (HTTPException, OSError) as error:
-            raise ConfigError(f"{self._base}: {error or type(error).__name__}") from None
-        except (ValueError, KeyError, TypeError):
-            raise ConfigError(f"{self._base}: the stream has no usage chunk") from None
-        return stats

@@ -2,15 +2,16 @@
 
 import gc
 from collections import Counter, deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
-from engine.architecture.spec import LOW_BIT, Variants
+from engine.architecture.spec import Variants
 from engine.clock import SystemClock
 from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, EngineDeadError, RequestError
+from engine.runtime.runner import Runner
 from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, check_request
 
 _TURN = 0.03  # seconds per turn of a policy; short, as a machine's speed changes within a second
@@ -45,6 +46,16 @@ class BatchTotals(NamedTuple):
     decode_tokens: int
     decode_seconds: float
 
+    @property
+    def speed(self) -> float:
+        """Tokens per second."""
+        return self.tokens / self.seconds
+
+    @property
+    def decode_speed(self) -> float:
+        """Tokens per second of decoding, if there are such tokens."""
+        return self.decode_tokens / self.decode_seconds
+
 
 def sum_batches(batches: Iterable[Sequence[float]]) -> BatchTotals:
     """Return the sum of batches, one at least. They are lists if they come from a file."""
@@ -58,6 +69,7 @@ class RunStats:
     tokens: int = 0
     seconds: float = 0.0
     batches: list[BatchTotals] = field(default_factory=list)  # in the order of the prompts
+    first_token: list[float] = field(default_factory=list)  # seconds from arrival to the first token, per request
     decode_seconds: float = 0.0  # the time of rounds without prompt tokens
     decode_tokens: int = 0
     draft_seconds: float = 0.0
@@ -69,16 +81,18 @@ class RunStats:
     drafted: int = 0
     accepted: int = 0
     tested: int = 0  # drafted tokens up to the first rejection
-    model_drafts: int = 0  # drafted tokens that were not copied: a draft pass each
-    skipped_attention: int = 0  # sublayers, summed over these passes; `skipped_mlp` and `low_bit` too
-    skipped_mlp: int = 0
-    low_bit: int = 0  # run in fewer bits
-    plans: Counter[Variants] = field(default_factory=Counter)  # draft passes by plan
+    plans: Counter[Variants] = field(default_factory=Counter)  # draft passes by plan; copied tokens have none
     searches: int = 0  # finished ones
     knapsack_seconds: float = 0.0  # the time of searches, without decisions
     context: float = 0.0  # cached positions that decode rounds read, mean over layers
     history: list[RoundRecord] = field(default_factory=list)  # rounds without prompt tokens
-    first_token: list[float] = field(default_factory=list)  # seconds from arrival to the first token, per request
+    chunks: int = 0  # pieces of text in streams, of servers only
+    gaps: list[float] = field(default_factory=list)  # seconds between these chunks
+
+    @property
+    def total(self) -> BatchTotals:
+        """The sum of all batches."""
+        return BatchTotals(self.tokens, self.seconds, self.decode_tokens, self.decode_seconds)
 
     def add_round(self, report: RoundReport, context: float) -> None:
         """Count one round, in which requests read `context` cached positions in total."""
@@ -111,12 +125,8 @@ class RunStats:
             self.drafted += r.drafted
             self.accepted += r.accepted
             self.tested += r.accepted + (r.accepted < r.drafted)
-            self.model_drafts += r.draft_passes
-            self.skipped_attention += r.skipped_attention * r.draft_passes
-            self.skipped_mlp += r.skipped_mlp * r.draft_passes
-            if r.plan is not None:
+            if r.plan is not None and r.draft_passes:
                 self.plans[r.plan] += r.draft_passes
-                self.low_bit += sum(variant >= LOW_BIT for variant in r.plan[:-1]) * r.draft_passes
 
     def add_batch(self, tokens: int, seconds: float) -> None:
         """Count a finished batch of prompts."""
@@ -127,11 +137,15 @@ class RunStats:
         self.batches.append(BatchTotals(tokens, seconds, decode_tokens, decode_seconds))
 
 
-class BenchTarget(Protocol):
-    """A program that answers prompts."""
+class Measured(Protocol):
+    """What has a row in a table."""
 
     name: str
     stats: RunStats
+
+
+class BenchTarget(Measured, Protocol):
+    """A program that answers prompts."""
 
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]] | None:
         """Answer prompts, `streams` at a time. Returns the tokens of each answer, or None if they are not known."""
@@ -170,7 +184,7 @@ class PolicyTarget:
         """
         core, stats = self.core, self.stats
         self.check(prompts)
-        spec, whole = core.costs.spec, core.costs.spec.whole
+        spec, scheduler = core.costs.spec, core.scheduler
         self._reset_cache()
         answers: dict[str, list[int]] = {}
         searches_before, seconds_before = self._search_totals()
@@ -183,23 +197,16 @@ class PolicyTarget:
         def collect(report: RoundReport) -> None:
             reports.append((self._clock.now(), report))
 
-        def live() -> int:
-            return len(core.scheduler.running) + len(core.scheduler.waiting)
-
-        while pending or live():
+        while pending or not scheduler.idle:
             started = self._clock.now()
-            while pending and live() < streams:
+            while pending and len(scheduler.running) + len(scheduler.waiting) < streams:
                 index, prompt = pending.popleft()
                 arrived[str(index)] = seconds
-                core.add(
-                    GenerateRequest(
-                        str(index), self._context + prompt.tokens, replace(self._sampling, seed=index), self._policy
-                    )
-                )
-            context = sum(spec.tokens_read(whole, r.computed) for r in core.scheduler.running) / spec.layers
+                tokens, sampling = self._context + prompt.tokens, replace(self._sampling, seed=index)
+                core.add(GenerateRequest(str(index), tokens, sampling, self._policy))
+            contexts.append(sum(spec.tokens_read(spec.whole, r.computed) for r in scheduler.running) / spec.layers)
             core.run_round(collect)
-            contexts.append(context)
-            if core.scheduler.idle:
+            if scheduler.idle:
                 core.flush(collect)
             for at, report in reports:
                 stats.add_round(report, contexts.popleft())
@@ -243,11 +250,10 @@ class PolicyTarget:
 
     def check(self, prompts: Sequence[Prompt]) -> None:
         """Raise ConfigError if a prompt is empty or does not fit into the context."""
-        lengths = [len(prompt.tokens) for prompt in prompts]
+        by_length = sorted(prompts, key=lambda prompt: len(prompt.tokens))
         try:
-            for extreme in (min(lengths), max(lengths)):
-                tokens = self._context + prompts[lengths.index(extreme)].tokens
-                check_request(self.core.info, GenerateRequest("", tokens, self._sampling))
+            for extreme in (by_length[0], by_length[-1]):
+                check_request(self.core.info, GenerateRequest("", self._context + extreme.tokens, self._sampling))
         except RequestError as error:
             raise ConfigError(f"a prompt cannot be answered: {error}") from None
 
@@ -263,7 +269,7 @@ def run_in_turns(
 
     Targets that share a cache (`LoadedModel.core`) run one after the other instead, and read their context each time.
     """
-    if len({id(target.core.runner.attention) for target in targets}) < len(targets):
+    if len({id(cast(Runner, target.core.runner).attention) for target in targets}) < len(targets):
         turn = float("inf")
         for target in targets:
             target.core.scheduler.blocks.clear()  # the others have overwritten its context
@@ -280,3 +286,34 @@ def run_in_turns(
         except StopIteration as done:
             answers[index] = done.value
     return answers
+
+
+def answer_in_turns(
+    policies: Sequence[PolicyTarget], batches: Iterable[Sequence[Prompt]], streams: int = 1, first: int = 0
+) -> Iterator[list[int]]:
+    """Let policies answer batches of prompts in turns. Policy number `first` begins, with the next batch the next one.
+
+    Yields after each batch, for each policy, how many of its answers differ from those of the first policy.
+    """
+    for number, batch in enumerate(batches, first):
+        answers = run_in_turns(policies, batch, streams, number % len(policies))
+        yield [sum(one != other for one, other in zip(own, answers[0], strict=True)) for own in answers]
+
+
+def answer_in_order(targets: Sequence[BenchTarget], batches: Iterable[Sequence[Prompt]], streams: int) -> Iterator[int]:
+    """Let targets answer batches of prompts one after the other, each time with another one first.
+
+    Yields the number of each batch once it is answered.
+    """
+    for number, batch in enumerate(batches):
+        turn = number % len(targets)
+        for target in (*targets[turn:], *targets[:turn]):
+            target.run(batch, streams)
+        yield number
+
+
+def warm_up(targets: Sequence[BenchTarget], prompts: Sequence[Prompt], streams: int = 1) -> None:
+    """Let targets answer prompts that do not count."""
+    for target in targets:
+        target.run(prompts, streams)
+        target.stats = RunStats()

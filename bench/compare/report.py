@@ -1,18 +1,18 @@
 """The report of `bench compare`: tables as text, and one HTML file with tables and pictures."""
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from bench.compare.record import TEMPERATURES, Record
 from bench.compare.standing import columns, headline, standing_lines
-from bench.compare.workloads import WORKLOADS
-from bench.results import aligned, domain_lines, table_cells
+from bench.plots import NO_PICTURES, Panel, available, diagrams, heat_map, values_of
+from bench.record import TEMPERATURES, Cell, Record
+from bench.results import Lines, aligned, domain_lines, facts_text, table_cells
+from bench.workloads import WORKLOADS
 
 _NOT_SHOWN = ("speedup_median", "draft_acceptance_rate", "other_us_per_token")
 _SPEEDUPS = {"speedup": "whole answers", "decode_speedup": "decoding, without the time to the first token"}
-NO_PICTURES = "There are no pictures: they need matplotlib, which pip install 'knapserve[plots]' installs."
 _LEGEND = {
     "Who is first": "Tokens of all answers of a column ÷ their time, at each prompt's median repeat. “÷ first”: "
     "knapspec's ÷ the first's, 1 if knapspec is first. “÷ best other”: above 1 if it is. “in repeats”: that ratio's "
@@ -36,21 +36,8 @@ _LEGEND = {
     "whose sums depend on the width of a pass may decide a near-tie otherwise.",
 }
 _STYLE = """
-:root { color-scheme: light dark; --text: #1c2430; --dim: #4a5565; --rule: #e3e7ed; --head: #c3cad4; --hover: #f3f6fa }
-@media (prefers-color-scheme: dark) {
-:root { --text: #dfe5ee; --dim: #a5b0c0; --rule: #2e3845; --head: #4a5565; --hover: #1d2530; background: #12171e }
-img { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); max-width: 88rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem }
-p { margin: .3rem 0; color: var(--dim) } p.first { color: inherit; font-size: 1.05rem }
-p:first-of-type { font-weight: 600; margin-top: 1.2rem }
-img { max-width: 100% } div { overflow-x: auto }
-table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
-th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule) }
-th { color: var(--dim); font-weight: 600; border-bottom: 2px solid var(--head) }
-tr:hover td { background: var(--hover) }
-th:first-child, td:first-child { text-align: left }
-dt { font-weight: 600; margin-top: .6rem } dd { margin: 0; color: var(--dim) }
+:root { color-scheme: light dark } body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem }
+h2 { font-size: 1.15rem } img { max-width: 100% } pre { overflow-x: auto; font-size: 13px }
 """
 
 
@@ -66,7 +53,53 @@ class Table(NamedTuple):
     """A titled table; the first line has the titles of its columns."""
 
     title: str
-    lines: list[list[str]]
+    lines: Lines
+
+
+def draw(record: Record) -> list[Picture]:
+    """Draw the pictures for which there are measurements; none without matplotlib."""
+    if not available() or not record.policies[1:]:
+        return []
+    found: list[Picture] = []
+    for name, key, scope in (("speedup", "speedup", "whole answers"), ("decode", "decode_speedup", "decoding")):
+        title = f"Speed-up of {scope} over none"
+        if (png := heat_map(record, title, key)) is not None:
+            found.append(Picture(name, title, png))
+    over_none = "speed-up of decoding over none"
+    for name, title, label, panels in (
+        ("context", "Speed-up of decoding by context length", over_none, _curves(record, "context", "context, tokens")),
+        ("mixed", "Speed-up of decoding by mix ratio r", over_none, _curves(record, "mixed", "mix ratio r")),
+        ("acceptance", "Acceptance by share of skipped sublayers", "α, accepted ÷ tested", _points(record)),
+    ):
+        if panels and (png := diagrams(record, title, panels, label)) is not None:
+            found.append(Picture(name, title, png))
+    return found
+
+
+def _curves(record: Record, column: str, x: str) -> list[Panel]:
+    """Return the speed-ups over the value of a column's workloads, a panel for each temperature."""
+    panels = []
+    for temperature in TEMPERATURES:
+        if cells := sorted(record.select(column, temperature.name), key=lambda cell: cell.value or 0):
+            at = [cell.value for cell in cells]
+            series = {policy: (at, values_of(cells, policy, "decode_speedup")) for policy in record.policies[1:]}
+            panels.append(Panel(temperature.name, x, series, log=column == "context", base=1.0))
+    return panels
+
+
+def _points(record: Record) -> list[Panel]:
+    """Return α over the share of sublayers that drafts skip, a point for each workload with drafts of the model."""
+    panels = []
+    for temperature in TEMPERATURES:
+        series: dict[str, tuple[list[float], list[float]]] = {}
+        for row in (row for cell in record.cells if cell.temperature == temperature.name for row in cell.rows):
+            if "skipped_mlp" in row:
+                skipped, alpha = series.setdefault(row["policy"], ([], []))
+                skipped.append((row["skipped_attention"] + row["skipped_mlp"]) / 2)
+                alpha.append(row["alpha"])
+        if series:
+            panels.append(Panel(temperature.name, "share of sublayers that drafts skip", series, curves=False))
+    return panels
 
 
 def tables(record: Record) -> Iterator[Table]:
@@ -83,25 +116,18 @@ def tables(record: Record) -> Iterator[Table]:
         )
         yield Table(title, [*_memory_lines(record)])
     for temperature in TEMPERATURES:
-        rows = [
-            {"workload": cell.workload, **row}
-            for column in WORKLOADS
-            for cell in record.cells
-            if (cell.column, cell.temperature) == (column, temperature.name)
-            for row in cell.rows
-        ]
-        if rows:
+        cells = [cell for column in WORKLOADS for cell in record.select(column, temperature.name)]
+        if rows := [{"workload": cell.workload, **row} for cell in cells for row in cell.rows]:
             yield Table(f"Details ({temperature.name})", table_cells(rows, _NOT_SHOWN))
 
 
-def _matrix(record: Record, temperature: str, key: str) -> list[list[str]]:
+def _matrix(record: Record, temperature: str, key: str) -> Lines:
     """Return the speed-ups by workload and policy, with mean and minimum of each column of workloads."""
     names, lines = record.policies[1:], [["", *record.policies[1:]]]
     for column in WORKLOADS:
         found = {
-            _label(cell.workload, cell.switches): {row["policy"]: row[key] for row in cell.rows if key in row}
-            for cell in record.cells
-            if (cell.column, cell.temperature) == (column, temperature)
+            _label(cell): {row["policy"]: row[key] for row in cell.rows if key in row}
+            for cell in record.select(column, temperature)
         }
         if names and any(found.values()):
             _, *rest, mean, lowest = domain_lines(found, names)
@@ -109,8 +135,8 @@ def _matrix(record: Record, temperature: str, key: str) -> list[list[str]]:
     return lines
 
 
-def _label(workload: str, switches: float | None) -> str:
-    return workload if switches is None else f"{workload} ({switches:.0%} switches)"
+def _label(cell: Cell) -> str:
+    return cell.workload if cell.switches is None else f"{cell.workload} ({cell.switches:.0%} switches)"
 
 
 def _memory_lines(record: Record) -> Iterator[list[str]]:
@@ -126,8 +152,11 @@ def _memory_lines(record: Record) -> Iterator[list[str]]:
 
 def as_text(record: Record) -> str:
     """Return the report without pictures."""
-    facts = "\n".join(f"{name}: {value}" for name, value in record.machine.items())
-    parts = [facts, *statements(record), *(f"{table.title}\n{aligned(table.lines)}" for table in tables(record))]
+    parts = [
+        facts_text(record.machine),
+        *statements(record),
+        *(f"{table.title}\n{aligned(table.lines)}" for table in tables(record)),
+    ]
     return "\n\n".join(filter(None, parts))
 
 
@@ -136,15 +165,11 @@ def statements(record: Record) -> list[str]:
     found = [headline(columns(record))]
     for temperature in TEMPERATURES:
         cells = [cell for cell in record.cells if cell.temperature == temperature.name]
-        rows = [row for cell in cells for row in cell.rows if row["policy"] != record.policies[0]]
-        answers = sum(cell.prompts * len(row["repeats"]) for cell in cells for row in cell.rows[1:])
-        differing = {
-            policy: count
-            for policy in record.policies[1:]
-            if (count := sum(row["differing_answers"] for row in rows if row["policy"] == policy))
-        }
-        if answers:
-            who = ", ".join(f"{policy} {count}" for policy, count in differing.items())
+        if answers := sum(cell.prompts * len(row["repeats"]) for cell in cells for row in cell.rows[1:]):
+            differing = dict.fromkeys(record.policies[1:], 0)
+            for row in (row for cell in cells for row in cell.rows[1:]):
+                differing[row["policy"]] += row["differing_answers"]
+            who = ", ".join(f"{policy} {count}" for policy, count in differing.items() if count)
             found.append(
                 f"{sum(differing.values())} of {answers} answers differ from those of none ({temperature.name})"
                 + (f": {who}." if who else ".")
@@ -155,43 +180,22 @@ def statements(record: Record) -> list[str]:
 def as_html(record: Record, pictures: Sequence[Picture]) -> str:
     """Return the whole report as one page, which is also well-formed XML and loads nothing."""
     title = escape(f"Draft policies on {record.machine.get('model', '')}")
-    facts = [[name, str(value)] for name, value in record.machine.items()]
-    settings = [[name, str(value)] for name, value in record.settings.items()]
-    first, *rest = [f"<h2>{escape(table.title)}</h2>\n{_html_table(table.lines)}" for table in tables(record)] or [""]
-    body = [f"<h1>{title}</h1>", _html_table([["", ""], *facts])]
-    body += [f'<p class="first">{escape(line)}</p>' for line in "\n".join(statements(record)).splitlines() if line]
+    first, *rest = [_section(table.title, aligned(table.lines)) for table in tables(record)] or [""]
+    body = [f"<h1>{title}</h1>\n<pre>{escape(facts_text(record.machine))}</pre>"]
+    body += [f"<p>{escape(statement)}</p>" for statement in statements(record)]
     body.append(first)
     for picture in pictures:
-        data = base64.b64encode(picture.png).decode()
-        alt = escape(picture.title)
-        body.append(f'<h2>{alt}</h2>\n<div><img alt="{alt}" src="data:image/png;base64,{data}" /></div>')
+        data, alt = base64.b64encode(picture.png).decode(), escape(picture.title)
+        body.append(f'<h2>{alt}</h2>\n<img alt="{alt}" src="data:image/png;base64,{data}" />')
     if not pictures:
         body.append(f"<p>{escape(NO_PICTURES)}</p>")
-    body += rest
-    body.append(f"<h2>How to read this</h2>\n{_html_list(_LEGEND)}")
-    body.append(f"<h2>Settings</h2>\n{_html_table([['', ''], *settings])}")
+    body += [*rest, "<h2>How to read this</h2>"]
+    body += [f"<p><b>{escape(term)}</b>: {escape(text)}</p>" for term, text in _LEGEND.items()]
+    body.append(_section("Settings", facts_text(record.settings)))
     head = f'<meta charset="utf-8" />\n<title>{title}</title>\n<style>{_STYLE}</style>'
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{chr(10).join(body)}\n</body>\n</html>\n'
-    )
+    content = "\n".join(body)
+    return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{content}\n</body>\n</html>\n'
 
 
-def _html_table(lines: Sequence[Sequence[str]]) -> str:
-    """Format lines of cells; the first line has the titles, and is left out if it is empty."""
-    head, *rest = lines
-    rows = [_html_row(line, "td") for line in rest]
-    if any(head):
-        rows.insert(0, _html_row(head, "th"))
-    return "<div><table>\n" + "\n".join(rows) + "\n</table></div>"
-
-
-def _html_row(cells: Sequence[str], tag: str) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-
-def _html_list(entries: Mapping[str, str]) -> str:
-    return (
-        "<dl>"
-        + "\n".join(f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in entries.items())
-        + "</dl>"
-    )
+def _section(title: str, text: str) -> str:
+    return f"<h2>{escape(title)}</h2>\n<pre>{escape(text)}</pre>"

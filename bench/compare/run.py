@@ -1,40 +1,25 @@
 """`knapserve bench compare`: compare all draft policies on one checkpoint, workload by workload, in turns."""
 
 import argparse
-import hashlib
-import platform
-import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import engine
-from bench.compare.contenders import Contender, contenders
-from bench.compare.measure import measure_cell, warm_up
-from bench.compare.memory import measure_memory
-from bench.compare.plots import draw
-from bench.compare.record import TEMPERATURES, Cell, Record, Temperature, open_record
-from bench.compare.report import NO_PICTURES, as_html, as_text
-from bench.compare.workloads import WORKLOADS, Sizes, Workload, make_workloads
-from bench.files import check_writable, write
-from bench.prompts import Text, add_prompts_argument, evenly, natural, numbers, positive, read_prompts
-from engine.checkpoints.hub import SYNTHETIC
+from bench.cells import compare
+from bench.compare.report import as_html, as_text, draw
+from bench.contenders import contenders
+from bench.files import check_writable, read, write
+from bench.plots import NO_PICTURES
+from bench.prompts import add_prompts_argument, natural, numbers, positive, read_prompts
+from bench.record import Record
+from bench.workloads import WORKLOADS, Selection
 from engine.config.engine import EngineConfig
-from engine.config.fields import COUNT, SHARE, flag
-from engine.config.policies import TUNED_POLICIES
-from engine.core.policies import POLICIES
+from engine.config.fields import COUNT, SHARE
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
-from engine.runtime.layer_sets import find_layer_sets, to_json
 
 # About ten minutes and one minute for four policies of a model of 135M parameters on two cores.
-_FULL = Sizes(limit=3, max_tokens=48, mixes=(0.0, 0.3, 0.7, 1.0), contexts=(256, 1024, 4096, 16384), repeat=1)
-_QUICK = Sizes(limit=1, max_tokens=16, mixes=(0.0, 1.0), contexts=(256, 1024), repeat=1)
+_FULL = Selection((), [], limit=3, max_tokens=48, mixes=(0.0, 0.3, 0.7, 1.0), contexts=(256, 1024, 4096, 16384))
+_QUICK = Selection((), [], limit=1, max_tokens=16, mixes=(0.0, 1.0), contexts=(256, 1024))
 _COLUMNS = (*WORKLOADS, "memory")
-_MEMORY_PROMPTS = 2
 _REPORT = "report.html"
 
 
@@ -86,31 +71,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--restart", action="store_true", help="discard earlier results in --out")
 
 
-class Options(NamedTuple):
-    """The checked flags."""
-
-    columns: tuple[str, ...]
-    sizes: Sizes
-    texts: list[Text]
-    context_text: str
-
-
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Measure what `--out` does not have yet, write the report, and print its tables. Raises ConfigError."""
-    options = _options(args)
+    chosen = _selection(args)
     if args.policies:
-        contenders(args.policies, POLICIES, config)
+        contenders(args.policies, config)
     if args.json is not None:
         check_writable(args.json, "--json")
     if args.out is not None:
         check_writable(args.out / _REPORT, "--out")
-    record = _measure(args, config, options)
-    if "memory" in options.columns:
-        texts = evenly(options.texts, _MEMORY_PROMPTS)
-        for entry in contenders(",".join(record.policies), POLICIES, config)[len(record.memory) :]:
-            print(f"memory of {entry.name}", file=sys.stderr)
-            record.memory.append(measure_memory(entry, texts, options.sizes.max_tokens))
-            record.save()
+    path, skip_long = args.out and args.out / "results.json", args.contexts is None
+    record = compare(
+        LoadedModel(config), config, args.policies, chosen, path, skip_long=skip_long, restart=args.restart
+    )
     if args.json is not None:
         write(args.json, record.as_json())
     print(as_text(record))
@@ -119,20 +92,22 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     return 0
 
 
-def _options(args: argparse.Namespace) -> Options:
+def _selection(args: argparse.Namespace) -> Selection:
     """Check the flags that need no model. Raises ConfigError."""
     columns = tuple(args.columns.split(",")) if args.columns else WORKLOADS if args.quick else _COLUMNS
     if unknown := [column for column in columns if column not in _COLUMNS]:
         raise ConfigError(f"--columns: unknown: {', '.join(unknown)}; available: {', '.join(_COLUMNS)}")
     base = _QUICK if args.quick else _FULL
-    sizes = Sizes(
-        base.limit if args.limit is None else args.limit,
-        args.max_tokens or base.max_tokens,
-        base.mixes if args.mixes is None else numbers("--mixes", args.mixes, float, SHARE),
-        base.contexts if args.contexts is None else numbers("--contexts", args.contexts, int, COUNT),
-        args.repeat,
+    return Selection(
+        columns=columns,
+        texts=read_prompts(args.prompts),
+        limit=base.limit if args.limit is None else args.limit,
+        max_tokens=args.max_tokens or base.max_tokens,
+        mixes=base.mixes if args.mixes is None else numbers("--mixes", args.mixes, float, SHARE),
+        contexts=base.contexts if args.contexts is None else numbers("--contexts", args.contexts, int, COUNT),
+        repeat=args.repeat,
+        context_text=_context_text(args.context_text),
     )
-    return Options(columns, sizes, read_prompts(args.prompts), _context_text(args.context_text))
 
 
 def _context_text(path: Path | None) -> str:
@@ -140,122 +115,12 @@ def _context_text(path: Path | None) -> str:
     if path is None:
         return ""
     try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--context-text: cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+        text = read(path)
+    except ConfigError as error:
+        raise ConfigError(f"--context-text: {error}") from None
     if not text.strip():
         raise ConfigError(f"--context-text: {path} is empty")
     return text
-
-
-def _measure(args: argparse.Namespace, config: EngineConfig, options: Options) -> Record:
-    """Load the model and measure all cells that are not there yet."""
-    model = LoadedModel(config)
-    entries = contenders(args.policies or ",".join(model.core(config).info.policies), POLICIES, config)
-    columns, sizes, texts, context_text = options
-    record = open_record(args.out, settings_of(model, config, entries, options), args.restart)
-    record.machine = machine_facts(model, config)
-    workloads = make_workloads(model, config, texts, columns, sizes, context_text, skip_long=args.contexts is None)
-    model.warm_up()
-    if workloads:
-        warm_up(model, entries, workloads[0], sizes)
-
-    def measure(workload: Workload, temperature: Temperature) -> Cell:
-        return measure_cell(model, entries, workload, temperature, sizes)
-
-    measure_cells(record, [(workload, t) for t in TEMPERATURES for workload in workloads], measure)
-    return record
-
-
-def measure_cells(
-    record: Record,
-    cells: Sequence[tuple[Workload, Temperature]],
-    measure: Callable[[Workload, Temperature], Cell],
-    show: bool = True,
-) -> None:
-    """Measure the cells that the record lacks, save each one, and `show` on stderr how long the others may take."""
-    todo = [(w, t) for w, t in cells if record.find(w.column, w.name, t.name) is None]
-    if show and len(todo) < len(cells):
-        print(f"{len(cells) - len(todo)} of {len(cells)} cells are measured already", file=sys.stderr)
-    prompts = [len(workload.prompts) for workload, _ in todo]
-    started = time.monotonic()
-    for number, (workload, temperature) in enumerate(todo, 1):
-        record.cells.append(measure(workload, temperature))
-        record.save()
-        if not show:
-            continue
-        left = (time.monotonic() - started) / sum(prompts[:number]) * sum(prompts[number:])
-        print(
-            f"[{number}/{len(todo)}] {workload.column}, {workload.name}, {temperature.name}; "
-            f"about {left / 60:.1f} minutes left",
-            file=sys.stderr,
-        )
-
-
-def settings_of(
-    model: LoadedModel, config: EngineConfig, entries: Sequence[Contender], options: Options
-) -> dict[str, Any]:
-    """Return all that cells depend on, by name. Results of other settings must not stand beside each other."""
-    prompts = hashlib.sha256(repr(options.texts).encode()).hexdigest()
-    prior = model.prior(config)
-    return {
-        "engine": _digest(Path(engine.__path__[0]))[:16],
-        "model": f"{model.source.name} {model.source.fingerprint[:16]}",
-        "machine": model.key.slug,
-        "policies": [each.name for each in entries],
-        "columns": options.columns,
-        "prompts": prompts[:16],
-        "context_text": hashlib.sha256(options.context_text.encode()).hexdigest()[:16],
-        "layer_sets": _layer_sets(model, entries),
-        "prior_plans": hashlib.sha256(prior.to_json().encode()).hexdigest()[:16] if prior else "none",
-        **options.sizes._asdict(),
-        **_flags(config),
-    }
-
-
-def _layer_sets(model: LoadedModel, entries: Sequence[Contender]) -> dict[str, str]:
-    """Return digests of layer sets, by contender that needs them. Raises ConfigError for one that has none."""
-    found = {}
-    for name, policy, config in entries:
-        if policy in TUNED_POLICIES:
-            sets, missing = find_layer_sets(config, model.source, partial(model.tuned_path, config))
-            if policy in missing:
-                raise ConfigError(f"--policies: {name} is unavailable: {missing[policy]}")
-            found[name] = hashlib.sha256(to_json(sets[policy]).encode()).hexdigest()[:16]
-    return found
-
-
-def _digest(package: Path) -> str:
-    """Return a digest of a package's files: figures of two versions must not stand beside each other."""
-    files = sorted(path for path in package.rglob("*") if path.suffix in {".py", ".h", ".c", ".cpp", ".cu"})
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-
-
-def _flags(config: object, prefix: str = "") -> dict[str, str]:
-    """Return settings as text, by flag, nested ones too."""
-    assert is_dataclass(config)
-    found: dict[str, str] = {}
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if is_dataclass(value):
-            found |= _flags(value, f"{field.name}_")
-        else:
-            found[flag(prefix + field.name)] = str(value)
-    return found
-
-
-def machine_facts(model: LoadedModel, config: EngineConfig) -> dict[str, Any]:
-    """Return facts about model and machine, for the reader."""
-    prior = model.prior(config)
-    synthetic = " (SYNTHETIC weights: real shape, random text)" if model.source.name.startswith(SYNTHETIC) else ""
-    return {
-        "model": model.source.name + synthetic,
-        "shape": model.key.shape,
-        "weights": f"{model.key.dtype}, {model.decoder.weight_bytes / 1e6:,.0f} MB",
-        "copy in fewer bits": f"{model.draft_bits} bits, loaded for all policies" if model.draft_bits else "none",
-        "plans from an offline search": f"{len(prior.plans)}, with which knapspec begins" if prior else "none",
-        "machine": f"{platform.machine()} {model.key.machine}; {model.key.threads} used",
-    }
 
 
 def _write_report(record: Record, directory: Path) -> None:

@@ -7,36 +7,29 @@ import argparse
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-from bench.compare.contenders import Contender, contenders
-from bench.compare.measure import measure_cell, warm_up
-from bench.compare.memory import measure_memory
-from bench.compare.record import GREEDY, Record, open_record
-from bench.compare.report import NO_PICTURES
-from bench.compare.run import Options, machine_facts, measure_cells, settings_of
-from bench.compare.workloads import Sizes, Workload, make_workloads
+from bench.cells import compare
+from bench.contenders import contenders
 from bench.datasets import DATASETS, read_dataset
 from bench.files import check_writable, write
-from bench.paper.experiments import EXPERIMENTS, MIXES, Experiment, Lines
-from bench.paper.figures import counts, draw
-from bench.prompts import Text, evenly, natural, numbers, positive, read_prompts
-from bench.results import aligned
+from bench.paper.experiments import EXPERIMENTS, MIXES, Experiment
+from bench.plots import NO_PICTURES, available, diagrams, heat_map
+from bench.prompts import PROMPTS, Text, evenly, natural, numbers, positive, read_prompts
+from bench.record import GREEDY, Record
+from bench.results import Lines, aligned, facts_text
+from bench.workloads import SAMPLES, Selection
 from engine.config.engine import EngineConfig
 from engine.config.fields import COUNT
 from engine.config.policies import TUNED_POLICIES
-from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 from engine.runtime.layer_sets import find_layer_sets
 
-_KIT = Path(__file__).parents[1] / "prompts.jsonl"
 _SHORTEST = 256  # tokens of the first context
-_FEW = 32  # tokens of an answer that warms up, or whose memory counts
-_MEMORY_PROMPTS = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,42 +68,33 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     groups = _prompts(args.dataset)
     if experiment.column == "mixed" and len(groups) < 2:
         raise ConfigError(f"{name} needs prompts of two datasets at least; repeat --dataset")
-    check_writable(args.out / f"{name}.json", "--out")
+    path = args.out / f"{name}.json"
+    check_writable(path, "--out")
     model = LoadedModel(config)
     policies, note = args.policies or experiment.policies, experiment.note
     if name == "ood":
         policies, groups, note = _outside(args, model, config, groups)
-    entries = contenders(policies or ",".join(model.core(config).info.policies), POLICIES, config)
-    context_text = ""
     if experiment.column == "context":
         contexts = contexts or tuple(_SHORTEST << i for i in range(32) if _SHORTEST << i < model.length)
-        if args.dataset:
-            context_text = "\n\n".join(text.prompt for own in groups.values() for text in own)
-    if args.limit:  # mixed streams use two of each at least
-        groups = {domain: evenly(own, max(args.limit, 2)) for domain, own in groups.items()}
-    texts = [text for own in groups.values() for text in own]
-    lengths = {
-        domain: args.max_tokens or (DATASETS[domain].max_tokens if args.dataset else experiment.max_tokens)
-        for domain in groups
-    }
-    sizes = Sizes(args.limit, max(lengths.values()), MIXES if experiment.column == "mixed" else (), contexts, 1)
-    options = Options((experiment.column,), sizes, texts, context_text)
-    settings = settings_of(model, config, entries, options) | {"experiment": name}
-    if min(lengths.values()) < sizes.max_tokens:
-        settings["max_tokens"] = lengths
-    record = open_record(args.out, settings, args.restart, f"{name}.json")
+    chosen = _selection(args, experiment, groups, contexts)
+    record = compare(
+        model,
+        config,
+        policies,
+        chosen,
+        path,
+        temperatures=(GREEDY,),
+        skip_long=args.contexts is None,
+        restart=args.restart,
+        show=sys.stderr.isatty(),
+        experiment=name,
+    )
     versions = [f"{package} {metadata.version(package)}" for package in ("knapserve", "torch", "numpy")]
-    record.machine = machine_facts(model, config) | {
+    record.machine |= {
         "prompts": ", ".join(args.dataset) or "the kit's own, which stand in for the papers' datasets",
         "versions": ", ".join([*versions, f"Python {platform.python_version()}"]),
         "command": shlex.join(["knapserve", *sys.argv[1:]]),
     }
-    make = partial(make_workloads, model, config, skip_long=args.contexts is None)
-    _measure(record, model, entries, _cells(make, options, groups, lengths))
-    for entry in entries[len(record.memory) :] if experiment.memory else ():
-        measured = measure_memory(entry, evenly(texts, _MEMORY_PROMPTS), min(sizes.max_tokens, _FEW))
-        record.memory.append(measured)
-        record.save()
     record.save()
     _report(record, name, experiment, note, args.out)
     return 0
@@ -120,7 +104,7 @@ def _check_policies(policies: str, name: str, config: EngineConfig) -> None:
     """Raise ConfigError for policies that the experiment cannot compare."""
     if ":" in EXPERIMENTS[name].policies:
         raise ConfigError(f"--policies: {name} compares settings of knapsack; leave the flag out")
-    entries = contenders(policies, POLICIES, config)
+    entries = contenders(policies, config)
     if len(entries) == 1:
         raise ConfigError("--policies: name a policy to compare with none")
     if name == "ood" and (others := [each.name for each in entries[1:] if each.policy not in TUNED_POLICIES]):
@@ -140,7 +124,7 @@ def _prompts(datasets: Sequence[str]) -> dict[str, list[Text]]:
             groups[name] = read_dataset(name, Path(file).expanduser())
         except ConfigError as error:
             raise ConfigError(f"--dataset: {error}") from None
-    for text in () if groups else read_prompts(_KIT):
+    for text in () if groups else read_prompts(PROMPTS):
         groups.setdefault(text.domain, []).append(text)
     return groups
 
@@ -166,35 +150,28 @@ def _outside(
     return args.policies or ",".join(sets), outside, " ".join(parts)
 
 
-def _cells(
-    make: Callable[..., list[Workload]], options: Options, groups: dict[str, list[Text]], lengths: dict[str, int]
-) -> list[tuple[Workload, Sizes]]:
-    """Return the workloads with their sizes: domains differ by the length of answers. Raises ConfigError."""
-    columns, sizes, texts, context_text = options
-    if columns != ("domains",):
-        found = make(texts, columns, sizes, context_text)
-        if not found:
-            raise ConfigError("no context fits the model beside a prompt and its answer; give shorter --contexts")
-        return [(workload, sizes) for workload in found]
-    sizes_of = {domain: sizes._replace(max_tokens=length) for domain, length in lengths.items()}
-    made = {domain: make(own, columns, sizes_of[domain], "") for domain, own in groups.items()}
-    return [(workload, sizes_of[domain]) for domain, own in made.items() for workload in own]
-
-
-def _measure(
-    record: Record, model: LoadedModel, entries: Sequence[Contender], cells: Sequence[tuple[Workload, Sizes]]
-) -> None:
-    """Measure the cells that the record lacks, greedily, with progress on a terminal."""
-    sizes_of = {workload.name: sizes for workload, sizes in cells}
-    first, sizes = cells[0]
-    if any(record.find(workload.column, workload.name, GREEDY.name) is None for workload, _ in cells):
-        model.warm_up()
-        warm_up(model, entries, first, sizes._replace(max_tokens=min(sizes.max_tokens, _FEW)))
-    measure_cells(
-        record,
-        [(workload, GREEDY) for workload, _ in cells],
-        lambda workload, how: measure_cell(model, entries, workload, how, sizes_of[workload.name], counts),
-        show=sys.stderr.isatty(),
+def _selection(
+    args: argparse.Namespace, experiment: Experiment, groups: dict[str, list[Text]], contexts: tuple[int, ...]
+) -> Selection:
+    """Return what to measure: answers of a dataset are as long as its paper says, unless `--max-tokens` does."""
+    context_text = ""
+    if experiment.column == "context" and args.dataset:
+        context_text = "\n\n".join(text.prompt for own in groups.values() for text in own)
+    if args.limit:
+        groups = {domain: evenly(own, max(args.limit, SAMPLES)) for domain, own in groups.items()}
+    lengths = {
+        domain: args.max_tokens or (DATASETS[domain].max_tokens if args.dataset else experiment.max_tokens)
+        for domain in groups
+    }
+    return Selection(
+        columns=(experiment.column, *(["memory"] if experiment.memory else [])),
+        texts=[text for own in groups.values() for text in own],
+        limit=args.limit,
+        max_tokens=max(lengths.values()),
+        mixes=MIXES if experiment.column == "mixed" else (),
+        contexts=contexts,
+        context_text=context_text,
+        lengths=lengths,
     )
 
 
@@ -202,16 +179,22 @@ def _report(record: Record, name: str, experiment: Experiment, note: str, direct
     """Print the table, and write it and the figure."""
     lines, title = experiment.table(record), f"{experiment.title[0].upper()}{experiment.title[1:]}"
     facts = [[fact, str(value)] for fact, value in record.machine.items()]
-    shown = ["\n".join(f"{fact}: {value}" for fact, value in facts), aligned(lines), note]
-    print("\n\n".join(filter(None, shown)) + "\n")
+    print("\n\n".join(filter(None, [facts_text(record.machine), aligned(lines), note])) + "\n")
     parts = [f"# {title}", _markdown([["", ""], *facts]), _markdown(lines), note]
-    if (png := draw(record, title, experiment.panels)) is None:
+    if not available():
         print(NO_PICTURES)
-    else:
+    elif (png := _figure(record, title, experiment)) is not None:
         write(directory / f"{name}.png", png)
         parts.append(f"![{title}]({name}.png)")
     write(directory / f"{name}.md", "\n\n".join(filter(None, parts)) + "\n")
     print(f"written: {', '.join(str(path) for path in sorted(directory.glob(f'{name}.*')))}")
+
+
+def _figure(record: Record, title: str, experiment: Experiment) -> bytes | None:
+    """Return a PNG of the experiment's panels, or of speed-ups as a heat map."""
+    if experiment.panels is None:
+        return heat_map(record, "Speed-up of decoding over none", "decode_speedup")
+    return diagrams(record, title, experiment.panels(record))
 
 
 def _markdown(lines: Lines) -> str:

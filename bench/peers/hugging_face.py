@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,10 +15,6 @@ from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 from engine.runtime.loading.choices import torch_dtype
 from engine.types import SamplingParams
-
-
-def add_hugging_face_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--hf", action="store_true", help="also run generate of transformers, in turns with the others")
 
 
 def hugging_face(enabled: bool, model: LoadedModel, sampling: SamplingParams) -> list[HuggingFaceTarget]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Sequence
@@ -19,13 +18,6 @@ from engine.types import SamplingParams
 # Seconds after an answer in which llama.cpp's threads poll for work and slow down the next target: without this pause
 # the engine decoded SmolLM2 at 1.4 to 1.7 times llama.cpp's speed, with it at 2.0 times.
 _POLLING_SECONDS = 0.3
-
-
-def add_llama_cpp_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--llama-cpp", nargs="?", const="", metavar="FILE.gguf",
-        help="also run llama.cpp on this GGUF file, in turns with the others; without FILE: on that of --model",
-    )  # fmt: skip
 
 
 def llama_cpp(

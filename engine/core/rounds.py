@@ -33,10 +33,6 @@ class StepRunner(Protocol):
 
     overlaps: bool  # whether the device computes while the host does something else
 
-    @property
-    def attention(self) -> object:
-        """The owner of the K/V cache, which runners may share."""
-
     def run(
         self, plan: StepPlan, on_wait: Callable[[], None] | None = None, *, overlap_next: bool = False
     ) -> StepOutput:

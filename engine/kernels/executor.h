@@ -65,31 +65,6 @@ public:
         run_verify(m, cache, embed_head, v);
     }
 
-    // Reads nearly all of n words, only for the time that takes. Each share is read at four places at once: a single
-    // stream does not keep all memory channels busy.
-    uint64_t read(const uint64_t *data, int64_t n) {
-        const CallLock lock(busy);
-        std::atomic<uint64_t> sum{0};
-        const int64_t share = 1 << 17;
-        pool.wake();
-        pool.parallel_for(int((n + share - 1) / share), 1, [&](int first, int last) {
-            uint64_t own = 0;
-            constexpr int PLACES = 4, LINE = 8;
-            const int64_t from = first * share, count = (std::min(last * share, n) - from) / (PLACES * LINE) * LINE;
-            vq sums[PLACES] = {};
-            for (int64_t i = 0; i < count; i += LINE)
-                for (int place = 0; place < PLACES; place++) {
-                    const uint64_t *at = data + from + place * count + i;
-                    __builtin_prefetch(at + PREFETCH_WEIGHTS / 4, 0, 2);
-                    for (int j = 0; j < LINE; j += LANES / 2) sums[place] += load<vq>(at + j);
-                }
-            for (const vq &part : sums)
-                for (int j = 0; j < LANES / 2; j++) own += part[j];
-            sum += own;
-        });
-        return sum;
-    }
-
 private:
     // Runs draft passes in lock-step; requests leave as their stop rule says. Returns the number of passes.
     // twin: engine/model/decoder.py, draft

@@ -104,9 +104,4 @@ void ks_read_rows(const PackedFormat *format, const uint8_t *const *rows, int64_
     for (int64_t r = 0; r < count; r++) read_row(*format, rows[r], inputs, to + r * inputs);
 }
 
-// Reads memory with all threads, to measure its bandwidth.
-uint64_t ks_read(void *executor, const uint64_t *data, int64_t bytes) {
-    return static_cast<Executor *>(executor)->read(data, bytes / 8);
-}
-
 }  // extern "C"

@@ -54,7 +54,6 @@ class KernelLibrary:
     pack_rows: Callable[[int, native.PackedFormat, Address, int, int, Address], None]
     quantise: Callable[[int, native.Linear, native.PackedPart | None, int, int, Address], None]
     read_rows: Callable[[native.PackedFormat, Address, int, int, Address], None]
-    read: Callable[[int, Address, int], None]
     new_executor: Callable[[int], int]
 
     def __init__(self, path: Path | str) -> None:
@@ -82,7 +81,6 @@ class KernelLibrary:
         declare("pack_rows", c_void_p, packed, c_void_p, c_int64, c_int, c_void_p)
         declare("quantise", c_void_p, POINTER(native.Linear), POINTER(native.PackedPart), c_int, c_int, c_void_p)
         declare("read_rows", packed, c_void_p, c_int64, c_int64, c_void_p)
-        declare("read", c_void_p, c_void_p, c_int64)
         # The handle of the pool of so many threads, the calling one included. A pool runs one call at a time; further
         # calls wait.
         self.executor = cache(self.new_executor)

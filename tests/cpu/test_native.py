@@ -16,7 +16,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
-from bench.bandwidth import ReadBandwidth
 from engine.architecture.spec import LOW_BIT, load_spec
 from engine.backends.native.backend import native_backend
 from engine.config.engine import EngineConfig
@@ -451,17 +450,3 @@ def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> N
     model = load(model=tmp_path, kernels="native", dtype=torch.bfloat16)
     draws = Draws([0], [SamplingParams(temperature=0.0)])
     assert model.decoder.verify(model.attention, [Segment(0, 0, 1)], [5], draws) is not None
-
-
-def test_bandwidth_is_that_of_the_weights_where_they_are_large(kernels: KernelLibrary) -> None:
-    pieces = [torch.ones(1 << 18, dtype=torch.bfloat16) for _ in range(6)]
-    for weights, read in ((pieces, pieces[::3]), (pieces[:1], None)):
-        bandwidth = ReadBandwidth(
-            torch.device("cpu"), TickingClock(1.0), 2, kernels, weights, size=1 << 20, piece=1 << 19
-        )
-        if read is None:  # a block of its own
-            assert bandwidth.blocks[0].data_ptr() != pieces[0].data_ptr()
-        else:
-            assert [block.data_ptr() for block in bandwidth.blocks] == [piece.data_ptr() for piece in read]
-        bandwidth.observe()
-        assert bandwidth.median == 1 << 20, "bytes in a second of this clock"

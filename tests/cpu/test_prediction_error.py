@@ -25,8 +25,8 @@ def test_predictions_are_compared_request_by_request() -> None:
     found = prediction_errors(history)
     np.testing.assert_allclose(found.tpt, [[40.0, 40.0], [50.0, 50.0]])
     np.testing.assert_allclose(found.acceptance, [[0.5, 0.75], [0.5, 1.0]])
-    assert found.tpt_error == pytest.approx(0.0)
-    assert found.acceptance_error == pytest.approx(0.375)
+    assert found.as_dict()["tpt"] == pytest.approx(0.0)
+    assert found.as_dict()["acceptance"] == pytest.approx(0.375)
 
 
 def test_the_error_expected_from_sampling_noise_is_reported() -> None:
@@ -37,10 +37,10 @@ def test_the_error_expected_from_sampling_noise_is_reported() -> None:
         for accepted in random.binomial(4, 0.7, size=20):
             round = replace(ROUND, request=request, accepted=int(accepted), emitted=int(accepted) + 1)
             history.append(replace(round, predicted_acceptance=0.7, predicted_tpt=38.0))
-    found = prediction_errors(history)
-    assert found.acceptance_error == pytest.approx(found.acceptance_chance, rel=0.15)
-    assert found.tpt_error == pytest.approx(found.tpt_chance, rel=0.15)
-    assert found.acceptance_chance == pytest.approx(0.6745 * (0.7 * 0.3 / 80) ** 0.5, rel=0.05)
+    found = prediction_errors(history).as_dict()
+    assert found["acceptance"] == pytest.approx(found["acceptance_chance"], rel=0.15)
+    assert found["tpt"] == pytest.approx(found["tpt_chance"], rel=0.15)
+    assert found["acceptance_chance"] == pytest.approx(0.6745 * (0.7 * 0.3 / 80) ** 0.5, rel=0.05)
 
 
 def test_rounds_without_drafts_have_no_predictions_to_compare() -> None:

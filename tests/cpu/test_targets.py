@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+import torch
 
+from bench.bandwidth import ReadBandwidth
 from bench.prompts import Text, encode, read_prompts
-from bench.targets import PolicyTarget, Prompt, run_in_turns
+from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
+from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
-from tests.support.cores import load
+from tests.support.cores import TickingClock, load
 
 SAMPLING = SamplingParams(max_tokens=12, temperature=0.0)
 A_ROUND = 1e-9  # seconds: every turn ends after its first round
@@ -116,3 +120,18 @@ def test_a_prompt_without_room_is_refused() -> None:
         else:
             with pytest.raises(ConfigError, match="context"):
                 target.run(prompts, 1)
+
+
+@pytest.mark.parametrize("large", [True, False])
+def test_bandwidth_is_that_of_the_weights_where_they_are_large(large: bool) -> None:
+    weights = [torch.ones(1 << 20, dtype=torch.bfloat16) for _ in range(6 if large else 1)]  # 2 MiB each
+    decoder = SimpleNamespace(device=torch.device("cpu"), weight_tensors=weights)
+    model = SimpleNamespace(decoder=decoder, clock=TickingClock(1.0), key=SimpleNamespace(threads=2))
+    bandwidth = ReadBandwidth(cast(LoadedModel, model), size=4 << 20)
+    read, owned = ({piece.data_ptr() for piece in pieces} for pieces in (bandwidth.pieces, weights))
+    assert read == {weights[0].data_ptr(), weights[3].data_ptr()} if large else not read & owned
+    bandwidth.observe()
+    plain = RunStats(rounds=1, decode_seconds=1.0)
+    decoder.weight_bytes = 2 << 20
+    model.spec, model.backend = load().spec, SimpleNamespace(cache_dtype=torch.bfloat16)
+    assert bandwidth.share(plain) == {"read": 2 << 20, "bandwidth": 4 << 20, "share": 0.5}

@@ -111,5 +111,5 @@ def test_files_that_cannot_be_read_get_one_line(tmp_path: Path) -> None:
         read_dataset("xsum", tmp_path)
     path = tmp_path / "data.parquet"
     path.write_bytes(b"PAR1\xff\xfe\x00")
-    with pytest.raises(ConfigError, match=r"line 1 or after is not UTF-8"):
+    with pytest.raises(ConfigError, match=r"it is not UTF-8"):
         read_dataset("xsum", path)

@@ -1,8 +1,8 @@
-"""The workloads of `bench compare`: domains, mixed streams of domains, and long contexts."""
+"""Workloads of benchmarks: domains, mixed streams of domains, and long contexts."""
 
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from bench.prompts import Text, context_tokens, encode, evenly
@@ -16,17 +16,21 @@ T = TypeVar("T")
 
 WORKLOADS = ("domains", "mixed", "context")
 _TASKS = 5  # domains of a mixed stream, as in section 5.1 of KNN-SSD
-_SAMPLES = 2  # fewest samples of each domain in a mixed stream: with one, all mix ratios are alike
+SAMPLES = 2  # fewest samples of each domain in a mixed stream: with one, all mix ratios are alike
 
 
-class Sizes(NamedTuple):
-    """How much to measure."""
+class Selection(NamedTuple):
+    """What to measure, and how much of it: the checked flags."""
 
+    columns: tuple[str, ...]
+    texts: list[Text]
     limit: int  # prompts of each domain, and prompts after each context; 0: all
     max_tokens: int  # tokens of an answer, at most
-    mixes: tuple[float, ...]  # mix ratios r
-    contexts: tuple[int, ...]  # tokens
-    repeat: int  # measurements of each prompt, all of whose policies begin without knowledge
+    mixes: tuple[float, ...] = ()  # mix ratios r
+    contexts: tuple[int, ...] = ()  # tokens
+    repeat: int = 1  # measurements of each prompt, all of whose policies begin without knowledge
+    context_text: str = ""  # what contexts consist of; see `context_tokens`
+    lengths: Mapping[str, int] = {}  # `max_tokens` of domains that have their own
 
 
 class Workload(NamedTuple):
@@ -35,6 +39,7 @@ class Workload(NamedTuple):
     column: str  # one of WORKLOADS
     name: str
     prompts: tuple[Prompt, ...]
+    max_tokens: int  # tokens of an answer, at most
     value: float | None = None  # the mix ratio, or the tokens of the context
     prefix: tuple[int, ...] = ()  # tokens before every prompt, in whole blocks
 
@@ -75,46 +80,34 @@ def _can_alternate(left: Sequence[deque[T]], task: int) -> bool:
     return counts[task] <= sum(counts) // 2 and max(counts) <= (sum(counts) + 1) // 2
 
 
-def make_workloads(
-    model: LoadedModel,
-    config: EngineConfig,
-    texts: Sequence[Text],
-    columns: Sequence[str],
-    sizes: Sizes,
-    context_text: str,
-    skip_long: bool,
-) -> list[Workload]:
-    """Make the workloads of the columns. `context_text`: what contexts consist of; see `context_tokens`.
+def make_workloads(model: LoadedModel, config: EngineConfig, chosen: Selection, skip_long: bool) -> list[Workload]:
+    """Make the workloads of the columns.
 
     Raises ConfigError for prompts without room, and for such contexts unless they are to be skipped.
     """
+    prompts = [encode(model, text) for text in chosen.texts]
     domains: dict[str, list[Prompt]] = {}
-    for text in texts:
-        domains.setdefault(text.domain or "(none)", []).append(encode(model, text))
-    picked = {domain: evenly(prompts, sizes.limit or len(prompts)) for domain, prompts in domains.items()}
-    least = max(sizes.limit or len(texts), _SAMPLES)
-    tasks = [evenly(prompts, least) for prompts in evenly(list(domains.values()), _TASKS)]
-    if "mixed" in columns and len(tasks) < 2:
+    for prompt in prompts:
+        domains.setdefault(prompt.domain or "(none)", []).append(prompt)
+    limit, most = chosen.limit or len(prompts), chosen.max_tokens
+    tasks = [evenly(own, max(limit, SAMPLES)) for own in evenly(list(domains.values()), _TASKS)]
+    if "mixed" in chosen.columns and len(tasks) < 2:
         raise ConfigError("mixed streams need prompts of at least two domains; leave mixed out of --columns")
-    every = [prompt for prompts in domains.values() for prompt in prompts]
-    made = {
-        "domains": [Workload("domains", domain, tuple(prompts)) for domain, prompts in picked.items()],
-        "mixed": [Workload("mixed", f"r = {r:g}", tuple(mixed_stream(tasks, r)), r) for r in sizes.mixes],
-        "context": [
-            Workload(
-                "context",
-                f"{length:,} tokens",
-                tuple(evenly(every, sizes.limit or len(every))),
-                length,
-                context_tokens(model, length, context_text),
-            )
-            for length in sizes.contexts
-        ],
-    }
-    core, sampling = model.core(config), SamplingParams(max_tokens=sizes.max_tokens)
+    made = [
+        Workload("domains", domain, tuple(evenly(own, limit)), chosen.lengths.get(domain, most))
+        for domain, own in domains.items()
+    ]
+    made += [Workload("mixed", f"r = {r:g}", tuple(mixed_stream(tasks, r)), most, r) for r in chosen.mixes]
+    for length in chosen.contexts:
+        prefix = context_tokens(model, length, chosen.context_text)
+        made.append(Workload("context", f"{length:,} tokens", tuple(evenly(prompts, limit)), most, length, prefix))
+    core = model.core(config)
     kept: list[Workload] = []
-    for workload in (workload for column in WORKLOADS if column in columns for workload in made[column]):
+    for workload in made:
+        if workload.column not in chosen.columns:
+            continue
         try:
+            sampling = SamplingParams(max_tokens=workload.max_tokens)
             PolicyTarget("none", core, sampling, workload.prefix).check(workload.prompts)
             kept.append(workload)
         except ConfigError as error:

@@ -1,10 +1,11 @@
-"""What takes part in `bench compare`: policies, and policies with settings of their own."""
+"""What takes part in a benchmark: policies, and policies with settings of their own."""
 
 from collections.abc import Collection
 from dataclasses import fields, replace
 from typing import NamedTuple
 
 from engine.config.engine import EngineConfig
+from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 
 _FIELDS = {"del": "del_", "lookup": "prompt_lookup"}  # EngineConfig's fields that are not named like their policy
@@ -18,17 +19,16 @@ class Contender(NamedTuple):
     config: EngineConfig
 
 
-def contenders(text: str, known: Collection[str], config: EngineConfig) -> list[Contender]:
+def contenders(text: str, config: EngineConfig) -> list[Contender]:
     """Parse names with commas between them, such as `layerskip,layerskip:length=adaptive`; none comes first.
 
     Settings are those of the policy, without its name. Raises ConfigError.
     """
-    names = list(dict.fromkeys(["none", *text.split(",")]))
     found = []
-    for name in names:
+    for name in dict.fromkeys(["none", *text.split(",")]):
         policy, *changes = name.split(":")
-        if policy not in known:
-            raise ConfigError(f"--policies: unknown: {policy}; known: {', '.join(known)}")
+        if policy not in POLICIES:
+            raise ConfigError(f"--policies: unknown: {policy}; known: {', '.join(POLICIES)}")
         found.append(Contender(name, policy, _changed(config, name, policy, changes)))
     return found
 

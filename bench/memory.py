@@ -15,11 +15,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.compare.contenders import Contender
-from bench.prompts import Text
+from bench.contenders import Contender
+from bench.prompts import Text, encode, evenly
+from bench.record import Record
+from bench.targets import PolicyTarget
+from engine.runtime.build import LoadedModel
+from engine.types import SamplingParams
 
+_PROMPTS, _TOKENS = 2, 48  # prompts, and tokens of an answer, at most
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"  # man 5 proc: the peak becomes the current resident size
+
+
+def measure_all(
+    record: Record, entries: Sequence[Contender], texts: Sequence[Text], max_tokens: int, show: bool = True
+) -> None:
+    """Measure the policies whose memory the record lacks, and save each; `show` their names on stderr."""
+    for entry in entries[len(record.memory) :]:
+        if show:
+            print(f"memory of {entry.name}", file=sys.stderr)
+        record.memory.append(measure_memory(entry, evenly(texts, _PROMPTS), min(max_tokens, _TOKENS)))
+        record.save()
 
 
 def measure_memory(entry: Contender, texts: Sequence[Text], max_tokens: int) -> dict[str, Any]:
@@ -29,8 +45,7 @@ def measure_memory(entry: Contender, texts: Sequence[Text], max_tokens: int) -> 
     """
     job = pickle.dumps((entry.config, entry.policy, list(texts), max_tokens))
     # -P: modules in the current directory are not ours.
-    command = [sys.executable, "-P", "-m", "bench.compare.memory"]
-    done = subprocess.run(command, input=job, capture_output=True)
+    done = subprocess.run([sys.executable, "-P", "-m", "bench.memory"], input=job, capture_output=True)
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
         return {"policy": entry.name, "error": last[0]}
@@ -46,11 +61,6 @@ def _resident(name: str) -> int:
 
 def main() -> None:
     """Read the job from stdin, run it, and print the growth in bytes."""
-    from bench.prompts import encode
-    from bench.targets import PolicyTarget
-    from engine.runtime.build import LoadedModel
-    from engine.types import SamplingParams
-
     config, policy, texts, max_tokens = pickle.load(sys.stdin.buffer)
     model = LoadedModel(config)
     model.warm_up()
