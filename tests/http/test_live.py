@@ -89,6 +89,7 @@ def test_a_malformed_second_request_gets_a_400(live: Start) -> None:
         answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"invalid_request_error" in answer
+    assert b"x-request-id: " in answer
 
 
 @pytest.mark.slow

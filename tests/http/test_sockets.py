@@ -90,7 +90,9 @@ def test_a_head_that_never_ends_ends_the_connection(live: Start, before: bytes, 
 
 
 @pytest.mark.parametrize("field", [b"X: %s\r\n" % (b"a" * 70_000), b"X: a\r\n" * 12_000, b"X:%s\r\n" % (b" " * 70_000)])
-@pytest.mark.parametrize("line", [b"GET /live HTTP/1.1\r\n", b"GET /live HTTP/1.0\r\n"])
+@pytest.mark.parametrize(
+    "line", [b"GET /live HTTP/1.1\r\n", b"GET /live HTTP/1.0\r\n", b"GET /%s HTTP/1.1\r\n" % (b"a" * 70_000)]
+)
 def test_a_large_head_is_refused_in_one_piece_too(live: Start, line: bytes, field: bytes) -> None:
     assert exchange(live(FakeEngine()).port, line + field + b"\r\n").startswith(b"HTTP/1.1 431 ")
 
