@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.harness import CHAT_PATH, TEXT_PATH, status_of_reply
+from tests.support.harness import CHAT_PATH, TEXT_PATH, posted, status_of_reply
 from tests.support.serving import Metrics, Process
 from tests.support.waiting import PATIENCE, until
 
@@ -32,11 +32,6 @@ def connect(server: Process) -> socket.socket:
 def connection(server: Process) -> Iterator[socket.socket]:
     with connect(server) as connection:
         yield connection
-
-
-def posted(body: dict[str, Any]) -> bytes:
-    content = json.dumps(body).encode()
-    return f"{HEAD}Content-Length: {len(content)}\r\n\r\n".encode() + content
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -95,7 +90,7 @@ def test_a_client_that_leaves_ends_its_request(
 ) -> None:
     """The connection is closed or reset during a stream, or before a whole reply."""
     before = server.metrics()
-    connection.sendall(posted(ENDLESS | {"stream": stream}))
+    connection.sendall(posted(TEXT_PATH, ENDLESS | {"stream": stream}))
     until(lambda: server.metrics().total("vllm:num_requests_running") == 1, "the request to run")
     until(lambda: server.metrics().total("vllm:kv_cache_usage_perc") > 0, "its place in the cache")
     if stream:
@@ -118,7 +113,7 @@ def test_health_is_answered_while_long_prompts_are_read(server: Process) -> None
     with ExitStack() as stack:
         readers = [stack.enter_context(connect(server)) for _ in range(4)]
         for first, reader in enumerate(readers, 20):  # prompts that share no prefix
-            reader.sendall(posted({"prompt": [first, *range(100, 2000)], "max_tokens": 1}))
+            reader.sendall(posted(TEXT_PATH, {"prompt": [first, *range(100, 2000)], "max_tokens": 1}))
         until(lambda: server.metrics().total("vllm:num_requests_running") > 0, "the prompts to be read")
         assert server.http.get("/health").status_code == 200
         answered, _, _ = select.select(readers, [], [], 0)

@@ -14,7 +14,7 @@ from server.config import ServerConfig
 from server.http.bodies import ValueCounter
 from server.openai.services import Services
 from tests.support.fake import FakeEngine
-from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks, sse
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks, bearer, sse
 
 KEYED = ServerConfig(api_key=("one", "two"))
 
@@ -419,10 +419,6 @@ def test_every_reference_in_the_openapi_document_resolves() -> None:
         return [found for value in node for found in references(value)] if isinstance(node, list) else []
 
     assert {name.rsplit("/", 1)[1] for name in references(document)} <= set(document["components"]["schemas"])
-
-
-def bearer(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {key}"}
 
 
 def test_requests_belong_to_their_key_and_their_http_request() -> None:

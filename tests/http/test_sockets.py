@@ -12,7 +12,7 @@ import ssl
 import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from server.http.errors import APIError
 from server.http.loading import answer_while_loading
 from server.http.protocol import MAX_HEAD, Protocol
 from tests.support.fake import FakeEngine
-from tests.support.harness import CHAT, CHAT_PATH, Live, status_of_reply
+from tests.support.harness import CHAT, CHAT_PATH, Live, connect, exchange, posted, rest_of, status_of_reply
 from tests.support.waiting import until
 
 Start = Callable[..., Live]
@@ -37,22 +37,7 @@ Start = Callable[..., Live]
 LIVE = b"GET /live HTTP/1.1\r\nHost: x\r\n\r\n"
 HEAD = f"POST {CHAT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()
 CONTENT = json.dumps(CHAT).encode()
-ASK = HEAD + b"Content-Length: %d\r\n\r\n" % len(CONTENT) + CONTENT
-
-
-def connect(port: int) -> closing[socket.socket]:
-    return closing(socket.create_connection(("127.0.0.1", port), timeout=20))
-
-
-def rest_of(connection: socket.socket) -> bytes:
-    return b"".join(iter(lambda: connection.recv(65_536), b""))
-
-
-def exchange(port: int, sent: bytes) -> bytes:
-    """Write all of `sent`, and only then read, until the server ends the connection."""
-    with connect(port) as connection:
-        connection.sendall(sent)
-        return rest_of(connection)
+ASK = posted(CHAT_PATH, CHAT)
 
 
 # Heads
