@@ -20,15 +20,13 @@ pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip in
 
 from playwright.sync_api import Page, expect
 
-from tests.support.visitor import PLAIN_ROUNDS, Stream, Visitor, bare
+from tests.support.visitor import LONG, PLAIN_ROUNDS, STORY, Stream, Visitor, bare
 
 Visit = Callable[..., Visitor]
 NIGHTLY = pytest.mark.nightly
 
-STORY = "Tell me a story about a small bear and a hill."
 CODE = "Write a short function which should cube a given number."
 LAYERS = CONFIG["num_hidden_layers"]
-LONG = {"limit": "3500", "others": '{"ignore_eos": true}'}  # seconds of work: far more than what a test waits for
 
 
 def visible(stream: Stream) -> list[tuple[str, str]]:
@@ -118,7 +116,7 @@ _FED = r"""({ count, between }) => {
 }"""  # noqa: E501
 
 
-def test_a_fast_answer_is_painted_ten_times_a_second(visitor: Visitor) -> None:
+def test_a_fast_answer_is_painted_ten_times_a_second_block_by_block(visitor: Visitor) -> None:
     """The first token is painted at once. Later ones are collected: nothing changes between two paintings."""
     fed = visitor.page.evaluate(_FED, {"count": 1000, "between": 2})
     times = [at for at, _ in fed["seen"]]
@@ -128,22 +126,17 @@ def test_a_fast_answer_is_painted_ten_times_a_second(visitor: Visitor) -> None:
     assert fed["seen"][-1][1] > 900
     written = "".join(fed["parts"]).split()
     assert written == "".join("word " if i % 40 else "line. " for i in range(fed["seen"][-1][1])).split()
+    # Only the last block is rendered again as it grows, and copied text has every block once.
+    assert len(fed["parts"]) > 10
+    assert all(part.rstrip().endswith("line.") for part in fed["parts"][:-1])
+    assert max(fed["renders"][:-1]) <= 3  # 80 ms of tokens a block, and a repaint every 100 ms
+    select = "(text) => { getSelection().selectAllChildren(text); return String(getSelection()); }"
+    assert visitor.last_text.evaluate(select).split() == " ".join(fed["parts"]).split()
 
 
 def test_a_slow_answer_is_painted_with_every_token(visitor: Visitor) -> None:
     fed = visitor.page.evaluate(_FED, {"count": 20, "between": 150})
     assert [tokens for _, tokens in fed["seen"]] == list(range(1, 21))
-
-
-def test_complete_blocks_of_a_long_answer_are_left_alone(server: Process, visitor: Visitor) -> None:
-    """Only the last block is rendered again as it grows, and copied text has every block once."""
-    fed = visitor.page.evaluate(_FED, {"count": 1000, "between": 2})
-    assert len(fed["parts"]) > 10
-    assert all(part.rstrip().endswith("line.") for part in fed["parts"][:-1])
-    assert max(fed["renders"][:-1]) <= 3  # 80 ms of tokens a block, and a repaint every 100 ms
-    select = "(text) => { getSelection().selectAllChildren(text); return String(getSelection()); }"
-    copied = visitor.last_text.evaluate(select)
-    assert copied.split() == " ".join(fed["parts"]).split()
 
 
 def test_the_layouts_of_an_answer_are_bounded_by_its_time_not_by_its_tokens(visitor: Visitor) -> None:
@@ -230,8 +223,7 @@ def test_copied_tokens_are_shown_as_copied(visitor: Visitor, source: str) -> Non
     where = {"lookup": "copied from the text so far", "prediction": "copied from the expected answer"}[source]
     expect(visitor["#plans td:nth-child(2)"]).to_have_text(where)
     expect(visitor["#described"]).to_have_text(re.compile("^2 of 6 copied tokens were accepted"))
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     expect(visitor.answer.locator(".lookup")).to_have_count(2)
 
 
@@ -393,8 +385,7 @@ def test_stopping_cancels_the_request(server: Process, visitor: Visitor, how: st
     tokens.nth(20).wait_for(state="attached")
     assert server.requests == 1
     if how == "reload":
-        visitor.page.reload()
-        visitor.ready()
+        visitor.reload()
         expect(visitor[".message"]).to_have_count(2)  # what had come
     elif how == "Escape":
         visitor.page.keyboard.press(how)
@@ -438,10 +429,7 @@ def test_a_refused_question_returns_to_the_input(
     expect(visitor["#text"]).to_have_value("Hi")
     expect(visitor["#figures"]).to_have_text(kept)
     visitor.set(limit="20", others="")
-    with visitor.page.expect_request("**/v1/chat/completions") as sent:
-        visitor["#text"].press("Enter")
-    roles = [message["role"] for message in sent.value.post_data_json["messages"]]
-    assert roles == ["user", "assistant", "user"]
+    assert len(visitor.sent(lambda: visitor["#text"].press("Enter"))) == 3
     expect(visitor[".facts"]).to_have_count(2)
 
 
@@ -479,8 +467,7 @@ def test_the_page_survives_a_restart_of_its_server(visit: Visit, flags: tuple[st
         processes.callback(first.close)
         visitor = visit(first.url).ready()
         visitor.excused = ("ERR_", "status of 401", "status of 503")  # 503: while the second loads
-        visitor.set(**LONG).type(STORY)
-        visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+        visitor.begin()
         first.popen.kill()
         first.popen.wait()
         expect(visitor.page.get_by_role("alert")).to_contain_text("connection")
@@ -516,8 +503,6 @@ def test_nothing_is_wider_than_the_screen(server: Process, visit: Visit, width: 
     visitor.set(system="w" * 200).ask("long" * 100)
     visitor["#settings summary"].click()
     assert visitor.overflow() <= 0
-    assert visitor["#log"].evaluate("(log) => log.scrollWidth - log.clientWidth") <= 0
-    assert visitor["#figures"].evaluate("(figures) => figures.scrollWidth - figures.clientWidth") <= 0
     outside = visitor["button, input, textarea, canvas, table"].evaluate_all(
         "(all) => all.filter((e) => e.offsetParent && (e.getBoundingClientRect().right > innerWidth"
         " || e.getBoundingClientRect().left < 0)).map((e) => e.id)"
@@ -576,8 +561,7 @@ def test_nothing_moves_for_users_who_prefer_reduced_motion(server: Process, visi
                          return document.getAnimations().length; }"""
     assert (visitor.page.evaluate(waiting) > 0) is (motion == "no-preference")
     visitor["#clear"].click()
-    visitor.set(**LONG).type(STORY)
-    visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+    visitor.begin()
     moving = visitor.page.evaluate("document.getAnimations().length")
     assert visitor["#stop"].is_enabled()
     visitor.page.keyboard.press("Escape")
@@ -605,8 +589,7 @@ def test_the_theme_can_be_chosen(server: Process, visit: Visit, system: str, cho
         "new MutationObserver(() => { window.first ??= document.body && document.documentElement.dataset.theme; })"
         ".observe(document, { childList: true, subtree: true })"
     )
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     assert looks() == chosen
     assert visitor.page.evaluate("first") == chosen
 
@@ -621,8 +604,7 @@ def test_colours_and_panel_can_be_hidden(visitor: Visitor) -> None:
     visitor["#settings summary"].click()
     for name in ("Colour drafted text", "Figures and API"):
         visitor.page.get_by_role("switch", name=name).uncheck()
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     expect(visitor["#figures"]).to_be_hidden()
     assert visitor["#talk"].evaluate(width) > narrow + 300
     own = visitor[".message .own"].first.evaluate(look)
@@ -722,8 +704,7 @@ def test_enter_breaks_the_line_on_a_touch_screen(server: Process, visit: Visit) 
     expect(visitor[".message.user .text"]).to_have_text("One\nTwo")
     expect(visitor[".facts"]).to_have_count(1)
     visitor[".edit"].click()
-    visitor.page.keyboard.press("Control+A")
-    visitor.page.keyboard.type("Three")
+    visitor.retype("Three")
     visitor.page.keyboard.press("Enter")
     expect(visitor[".editor textarea"]).to_have_value("Three\n")
     visitor.page.keyboard.press("Control+Enter")
@@ -857,8 +838,7 @@ def test_every_control_has_an_accessible_name(visitor: Visitor) -> None:
 
 
 def test_an_answer_is_read_out_once_it_is_complete(visitor: Visitor) -> None:
-    visitor.set(**LONG).type(STORY)
-    visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+    visitor.begin()
     expect(visitor["#announcement"]).to_be_empty()
     visitor.page.keyboard.press("Escape")
     expect(visitor["#announcement"]).to_contain_text("stopped")
