@@ -43,13 +43,12 @@ check: $(VENV)/.check
 		$(if $(CHEAPLY),$(COVER)) $(ARGS)
 	$(if $(CHEAPLY),$(REPORT))
 
-# Every test, with the slow variants and all of Hypothesis's examples. Gateways and LangChain come last: LiteLLM chooses
-# its own version of openai.
+# Every test, with the slow variants and all of Hypothesis's examples. LangChain's example comes last: it is large.
 nightly: $(VENV)/.check
 	$(BIN)/python -m pytest -m "" --hypothesis-profile=nightly $(COVER) $(ARGS)
 	$(REPORT)
-	$(BIN)/python -m pip install --quiet --editable ".[gateways]"
-	$(BIN)/python -m pytest -m "" tests/contract/test_gateways.py tests/contract/test_examples.py
+	$(BIN)/python -m pip install --quiet --editable ".[langchain]"
+	$(BIN)/python -m pytest -m "" tests/contract/test_examples.py
 	$(MAKE) clients
 
 # Sessions of other people's clients, which are large: 1 GB with Codex and Claude Code. Python's have an environment of

@@ -96,10 +96,8 @@ def flags(made_up_profiles: Path) -> tuple[str, ...]:
 def shared_server(
     playwright: Any, flags: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Process]:
-    process = Process(tmp_path_factory.mktemp("log") / "stderr", *flags)
-    yield process
-    process.close()
-    assert "Traceback" not in process.log
+    with Process(tmp_path_factory.mktemp("log") / "stderr", *flags) as process:
+        yield process
 
 
 @pytest.fixture

@@ -19,11 +19,10 @@ pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip in
 
 from playwright.sync_api import Page, Route, expect
 
-from tests.support.visitor import Visitor, bare
+from tests.support.visitor import LONG, Visitor, bare
 
 Visit = Callable[..., Visitor]
 
-LONG = {"limit": "3500", "others": '{"ignore_eos": true}'}
 MARKDOWN = """# Title
 
 Some **bold** text, `code` and [a link](https://example.org/page).
@@ -107,6 +106,10 @@ def test_answers_are_rendered_as_markdown(visitor: Visitor) -> None:
         ("blockquote", "The end."),
     ):
         assert (text.locator(selector).text_content() or "").strip("\n") == content.strip("\n"), selector
+    style = "(e) => { const { fontFamily, whiteSpace, overflowX } = getComputedStyle(e); return [fontFamily, whiteSpace, overflowX]; }"  # noqa: E501
+    family, *others = text.locator("pre code").evaluate(style)
+    assert "monospace" in family
+    assert others == ["pre", "auto"]
     assert text.locator("p br").count() == 1
     assert text.locator("a").get_attribute("href") == "https://example.org/page"
     assert "noopener" in (text.locator("a").get_attribute("rel") or "")
@@ -130,8 +133,7 @@ def test_nothing_in_an_answer_runs_or_loads(visitor: Visitor) -> None:
         assert '<img src="https://evil.example/a.png"' in (text.text_content() or "")
         assert text.locator("pre code").text_content() == "<b>nine</b>\n"
         assert visitor.page.title() == "KnapServe"
-        visitor.page.reload()
-        visitor.ready()
+        visitor.reload()
 
 
 def test_rendered_text_has_the_colours_of_its_tokens(visitor: Visitor) -> None:
@@ -183,15 +185,6 @@ def test_formulas_are_shown_as_written_wherever_they_stand(visitor: Visitor) -> 
         assert visitor["#log strong"].count() == text.startswith("**")
 
 
-def test_code_and_addresses_have_no_formulas(visitor: Visitor) -> None:
-    """Dollars in them do not pair with others."""
-    visitor.script(*tokens("`$a` *b* `$c`\n\n```sh\necho $$ \\[\n```\n\n*d* <https://e.example/$f> *g* $h\n"))
-    visitor.ask("Hi")
-    expect(visitor.last_text.locator("em")).to_have_text(["b", "d", "g"])
-    expect(visitor.last_text.locator("code")).to_have_text(["$a", "$c", "echo $$ \\[\n"])
-    expect(visitor.last_text.locator("a")).to_have_attribute("href", "https://e.example/$f")
-
-
 def test_rendering_step_by_step_or_at_once_is_the_same(visitor: Visitor) -> None:
     rendered = visitor.page.evaluate(
         """(texts) => texts.map((text) => {
@@ -220,21 +213,35 @@ def test_rendering_step_by_step_or_at_once_is_the_same(visitor: Visitor) -> None
         assert set(re.findall(r'href="([^"]*)"', whole)) == {"https://example.org/a", "https://example.org/b"}
 
 
-def test_formulas_and_blocked_links_are_shown_as_written(visitor: Visitor) -> None:
-    written = (
-        r"\(a_1 * b\) and \[x \, y*z*\] $$c \\ d$$ $e_1 * f * g$ [one](javascript:alert(1)) [two](/here), \*plain\*."
-    )
-    visitor.script(*tokens(written))
-    visitor.ask("Hi")
-    assert (visitor.last_text.text_content() or "").strip() == written.replace(r"\*", "*")
-    expect(visitor.last_text.locator("a, em")).to_have_count(0)
+AS_WRITTEN = (
+    r"\(a_1 * b\) and \[x \, y*z*\] $$c \\ d$$ $e_1 * f * g$ [one](javascript:alert(1)) [two](/here), \*plain\*."
+)
 
 
-def test_prices_are_no_formulas(visitor: Visitor) -> None:
-    visitor.script(*tokens("From $5 *up* to $6, $7*x*$8, $ *y* $ and $9."))
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (AS_WRITTEN, {"p": [AS_WRITTEN.replace(r"\*", "*")], "a, em": []}),
+        (  # dollars in code and addresses do not pair with others
+            "`$a` *b* `$c`\n\n```sh\necho $$ \\[\n```\n\n*d* <https://e.example/$f> *g* $h\n",
+            {
+                "em": ["b", "d", "g"],
+                "code": ["$a", "$c", "echo $$ \\[\n"],
+                "[href='https://e.example/$f']": ["https://e.example/$f"],
+            },
+        ),
+        (
+            "From $5 *up* to $6, $7*x*$8, $ *y* $ and $9.",
+            {"p": ["From $5 up to $6, $7x$8, $ y $ and $9."], "em": ["up", "x", "y"]},
+        ),
+    ],
+    ids=["formulas and blocked links", "code and addresses", "prices"],
+)
+def test_what_is_no_markup_is_shown_as_written(visitor: Visitor, text: str, shown: dict[str, list[str]]) -> None:
+    visitor.script(*tokens(text))
     visitor.ask("Hi")
-    expect(visitor.last_text).to_have_text("From $5 up to $6, $7x$8, $ y $ and $9.")
-    expect(visitor.last_text.locator("em")).to_have_count(3)
+    for selector, texts in shown.items():
+        expect(visitor.last_text.locator(selector)).to_have_text(texts)
 
 
 def test_nesting_too_deep_to_render_is_shown_as_text(visitor: Visitor) -> None:
@@ -269,10 +276,10 @@ def test_code_and_answers_can_be_copied(server: Process, visit: Visit, secure: b
         visitor.page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     visitor.script(*tokens(MARKDOWN))
     visitor.ask("Hi")
-    visitor.page.get_by_role("button", name="Copy code").click()
+    visitor.button("Copy code").click()
     expect(visitor[".copied"]).to_have_count(1)
     assert visitor.page.evaluate(read) == 'if 1 < 2:\n    print("a")'
-    visitor.page.get_by_role("button", name="Copy", exact=True).click()
+    visitor.button("Copy", exact=True).click()
     expect(visitor[".copied.copy-text"]).to_have_count(1)
     assert visitor.page.evaluate(read) == MARKDOWN
     expect(visitor[".copied"]).to_have_count(0)
@@ -286,8 +293,7 @@ def test_a_conversation_survives_a_reload(visitor: Visitor) -> None:
     first = visitor.set(limit="30").ask("What is\n a hill?")
     before = bare(visitor["#log"])
     coloured = visitor.answer.locator(".drafted").count() > 0
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     assert bare(visitor["#log"]) == before
     assert (visitor.answer.locator(".drafted").count() > 0) is coloured
     assert bare(visitor.last_text) == "".join(first.text.split())
@@ -321,7 +327,7 @@ def test_conversations_can_be_opened_renamed_and_deleted(visitor: Visitor) -> No
     visitor["#chat-list .title"].last.click()
     expect(visitor[".message.user .text"]).to_have_text("First")
     expect(visitor["[aria-current=true]"]).to_have_text("First")
-    visitor.page.get_by_role("button", name="Rename First").click()
+    visitor.button("Rename First").click()
     assert visitor.page.evaluate("document.activeElement.value") == "First"
     visitor.page.keyboard.type("Other <b>")
     visitor.page.keyboard.press("Enter")
@@ -333,8 +339,7 @@ def test_conversations_can_be_opened_renamed_and_deleted(visitor: Visitor) -> No
         visitor["#chat-list li"].first.locator(".small").last.click()
     assert titles(visitor) == ["Third", "Second"]
     expect(visitor[".message"]).to_have_count(0)
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     assert titles(visitor) == ["Third", "Second"]
     assert "Other" not in visitor.page.evaluate("JSON.stringify(localStorage)")
 
@@ -343,8 +348,7 @@ def test_a_conversation_deleted_while_it_is_answered_stays_deleted(server: Proce
     visitor.script(("Yes.", True))
     visitor.ask("Hi")
     visitor.page.unroute_all()
-    visitor.set(**LONG).type("More")
-    visitor.answer.locator(".own").nth(3).wait_for(state="attached")
+    visitor.begin("More")
     for _ in range(2):
         visitor["#chat-list .small"].last.click()
     until(lambda: server.requests == 0, "the request to be cancelled")
@@ -367,8 +371,7 @@ _BROKEN = {
 def test_the_page_works_with_broken_storage(server: Process, visit: Visit, kind: str) -> None:
     visitor = visit(server.url)
     visitor.context.add_init_script(_BROKEN[kind])
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     visitor.script(("Yes.", True))
     visitor.ask("First")
     expect(visitor["#kept"]).to_have_text("" if kind == "corrupt" else re.compile("does not keep conversations"))
@@ -388,8 +391,7 @@ def test_tokens_of_an_unknown_kind_are_shown_as_text(visitor: Visitor) -> None:
           localStorage.setItem("knapserve.chat.x", JSON.stringify({ title: "Old", updated: "?", messages }));
         }"""
     )
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     visitor["#chat-list .title"].click()
     expect(visitor.last_text.locator("strong")).to_have_text("kept")
 
@@ -399,8 +401,7 @@ def test_settings_survive_a_reload_and_the_key_does_not(visitor: Visitor) -> Non
         system="Be kind.", temperature="0.5", top_p="0.8", seed="7", limit="9", key="secret", others='{"top_k": 5}'
     )
     visitor["#draft"].uncheck()
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     request = visitor.ask("Hi").request
     expected = {"temperature": 0.5, "top_p": 0.8, "seed": 7, "max_tokens": 9, "top_k": 5, "draft_policy": "none"}
     assert request.items() >= expected.items()
@@ -418,17 +419,13 @@ def test_a_question_can_be_edited(visitor: Visitor) -> None:
     first = visitor.ask("One")
     visitor.ask("Two")
     visitor.ask("Three")
-    visitor.page.get_by_role("button", name="Edit").nth(1).click()
+    visitor.button("Edit").nth(1).click()
     assert visitor.page.evaluate("document.activeElement.value") == "Two"
     visitor.page.keyboard.press("Escape")
     expect(visitor[".message"]).to_have_count(6)
-    visitor.page.get_by_role("button", name="Edit").nth(1).click()
-    visitor.page.keyboard.press("Control+A")
-    visitor.page.keyboard.type("Other")
-    with visitor.page.expect_request("**/v1/chat/completions") as sent:
-        visitor.page.keyboard.press("Enter")
-    said = [message["content"] for message in sent.value.post_data_json["messages"]]
-    assert said == ["One", first.text, "Other"]
+    visitor.button("Edit").nth(1).click()
+    visitor.retype("Other")
+    assert visitor.sent(lambda: visitor.page.keyboard.press("Enter")) == ["One", first.text, "Other"]
     expect(visitor[".facts"]).to_have_count(2)
     assert visitor[".message.user .text"].all_text_contents() == ["One", "Other"]
     visitor.page.reload()
@@ -440,22 +437,17 @@ def test_the_last_answer_can_be_retried(visitor: Visitor) -> None:
     first = visitor.ask("One")
     visitor.ask("Two")
     expect(visitor[".retry:visible"]).to_have_count(1)
-    with visitor.page.expect_request("**/v1/chat/completions") as sent:
-        visitor[".retry:visible"].click()
-    said = [message["content"] for message in sent.value.post_data_json["messages"]]
-    assert said == ["One", first.text, "Two"]
+    assert visitor.sent(visitor[".retry:visible"].click) == ["One", first.text, "Two"]
     expect(visitor[".facts"]).to_have_count(2)
     assert visitor[".message.user .text"].all_text_contents() == ["One", "Two"]
 
 
 def test_a_stopped_answer_can_be_retried_and_counts(server: Process, visitor: Visitor) -> None:
-    visitor.set(**LONG).type("One")
-    visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+    visitor.begin("One")
     expect(visitor[".retry:visible, .edit:enabled"]).to_have_count(0)
     visitor["#stop"].click()
     expect(visitor[".facts"]).to_contain_text("stopped")
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     expect(visitor[".facts"]).to_contain_text("stopped")
     visitor.set(limit="10", others="")
     visitor[".retry:visible"].click()
@@ -463,41 +455,31 @@ def test_a_stopped_answer_can_be_retried_and_counts(server: Process, visitor: Vi
     expect(visitor[".message"]).to_have_count(2)
 
 
-def test_a_retry_that_fails_loses_nothing_that_was_kept(visitor: Visitor) -> None:
-    visitor.excused = ("status of 400",)
-    kept = visitor.set(limit="10").ask("One")
-    visitor.set(others='{"top_p": 7}')
-    visitor[".retry"].click()
-    expect(visitor.page.get_by_role("alert")).to_be_visible()
-    expect(visitor["#text"]).to_have_value("One")
-    visitor.page.reload()
-    expect(visitor[".facts"]).to_have_count(1)
-    assert bare(visitor.last_text) == "".join(kept.text.split())
-
-
-@pytest.mark.parametrize("how", ["Retry", "Edit"])
-def test_messages_are_replaced_only_by_an_answer(visitor: Visitor, how: str) -> None:
-    """Neither a retry that is stopped before its first token nor a refused edit changes the conversation."""
+@pytest.mark.parametrize(("how", "stopped"), [("Retry", True), ("Retry", False), ("Edit", False)])
+def test_messages_are_replaced_only_by_an_answer(visitor: Visitor, how: str, stopped: bool) -> None:
+    """Neither what is stopped before its first token nor what is refused changes the conversation."""
     visitor.excused = ("status of 500",)
     visitor.script(("Yes.", True))
     for question in ("One", "Two"):
         visitor.ask(question)
     before = visitor[".message .text"].all_text_contents()
+    visitor.page.route("**/v1/chat/completions", lambda route: None if stopped else route.fulfill(status=500))
     if how == "Retry":
-        visitor.page.route("**/v1/chat/completions", lambda route: None)  # no reply
         visitor[".retry:visible"].click()
+    else:
+        visitor[".edit"].first.click()
+        visitor.page.keyboard.press("Enter")
+    if stopped:
         expect(visitor[".message"]).to_have_count(4)
         visitor["#stop"].click()
     else:
-        visitor.page.route("**/v1/chat/completions", lambda route: route.fulfill(status=500))
-        visitor[".edit"].first.click()
-        visitor.page.keyboard.press("Enter")
+        expect(visitor["#text"]).to_have_value("Two" if how == "Retry" else "One")
     expect(visitor[".lost"]).to_have_count(1)
     assert visitor[".message:not(.lost):not(.lost + *) .text"].all_text_contents() == before
     visitor["#clear"].click()
     visitor["#chat-list .title"].click()
     expect(visitor[".message .text"]).to_have_text(before)
-    visitor.page.get_by_role("button", name="Rename One").click()
+    visitor.button("Rename One").click()
     visitor.page.keyboard.type("Other")
     visitor.page.keyboard.press("Enter")
     visitor.page.reload()
@@ -521,14 +503,13 @@ def test_a_cut_answer_is_continued_in_its_place(visitor: Visitor, cut: str) -> N
     if cut == "length":
         first = visitor.set(**LONG | {"limit": "10"}).ask("One").text
     else:
-        visitor.set(**LONG).type("One")
-        visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+        visitor.begin("One")
         visitor["#stop"].click()
         expect(visitor[".facts"]).to_contain_text("stopped")
         first = visitor.page.evaluate("chat.messages[1].content")
     visitor.set(limit="12", others="")
     with visitor.page.expect_response("**/v1/chat/completions") as response:
-        visitor.page.get_by_role("button", name="Continue").click()
+        visitor.button("Continue").click()
     request = response.value.request.post_data_json
     assert request["continue_final_message"] is True
     assert request["messages"] == [{"role": "user", "content": "One"}, {"role": "assistant", "content": first}]
@@ -538,8 +519,7 @@ def test_a_cut_answer_is_continued_in_its_place(visitor: Visitor, cut: str) -> N
     assert whole.startswith(first)
     assert len(whole) > len(first) or cut == "Stop"  # which may come where the model has nothing to add
     shown = bare(visitor.last_text)
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     assert bare(visitor.last_text) == shown
     again = visitor.ask("Two").request
     assert [message["content"] for message in again["messages"]] == ["One", whole, "Two"]
@@ -565,8 +545,7 @@ def test_a_continuation_without_text_leaves_the_answer(visitor: Visitor, how: st
     expect(visitor[".resume"]).to_be_enabled()
     assert visitor["#log"].inner_text().startswith(before)
     expect(visitor["#text"]).to_have_value("")
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     assert visitor["#log"].inner_text() == before
 
 
@@ -594,7 +573,7 @@ def imported(visitor: Visitor, text: str | bytes) -> str:
 
 def export(visitor: Visitor) -> str:
     with visitor.page.expect_download() as download:
-        visitor.page.get_by_role("button", name="Export").click()
+        visitor.button("Export").click()
     assert re.fullmatch(r"knapserve-\d{4}-\d\d-\d\d\.json", download.value.suggested_filename)
     return Path(download.value.path()).read_text("utf-8")
 
@@ -626,8 +605,7 @@ def test_an_import_overwrites_nothing(visitor: Visitor) -> None:
     assert imported(visitor, file) == "1 imported."
     assert titles(visitor) == ["First", "First"]
     expect(visitor[".message.user .text"]).to_have_text(["First", "More"])
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     expect(visitor[".message.user .text"]).to_have_text(["First", "More"])
     visitor["#chat-list .title"].last.click()
     expect(visitor[".message.user .text"]).to_have_text("First")
@@ -800,8 +778,6 @@ def test_a_small_screen_has_everything(server: Process, visit: Visit, scheme: st
     visitor.ask("Hi")
     programs(visitor)
     assert visitor.overflow() <= 0
-    assert visitor["#log"].evaluate("(log) => log.scrollWidth - log.clientWidth") <= 0
-    assert visitor["#figures"].evaluate("(figures) => figures.scrollWidth - figures.clientWidth") <= 0
     expect(visitor["#chats"]).to_be_hidden()
     visitor["#chats-button"].click()
     expect(visitor["#chats .title"]).to_be_in_viewport()

@@ -20,15 +20,13 @@ pytest.importorskip("playwright.sync_api", reason="the page's tests need `pip in
 
 from playwright.sync_api import Page, expect
 
-from tests.support.visitor import PLAIN_ROUNDS, Stream, Visitor, bare
+from tests.support.visitor import LONG, PLAIN_ROUNDS, STORY, Stream, Visitor, bare
 
 Visit = Callable[..., Visitor]
 NIGHTLY = pytest.mark.nightly
 
-STORY = "Tell me a story about a small bear and a hill."
 CODE = "Write a short function which should cube a given number."
 LAYERS = CONFIG["num_hidden_layers"]
-LONG = {"limit": "3500", "others": '{"ignore_eos": true}'}  # seconds of work: far more than what a test waits for
 
 
 def visible(stream: Stream) -> list[tuple[str, str]]:
@@ -118,7 +116,7 @@ _FED = r"""({ count, between }) => {
 }"""  # noqa: E501
 
 
-def test_a_fast_answer_is_painted_ten_times_a_second(visitor: Visitor) -> None:
+def test_a_fast_answer_is_painted_ten_times_a_second_block_by_block(visitor: Visitor) -> None:
     """The first token is painted at once. Later ones are collected: nothing changes between two paintings."""
     fed = visitor.page.evaluate(_FED, {"count": 1000, "between": 2})
     times = [at for at, _ in fed["seen"]]
@@ -128,22 +126,17 @@ def test_a_fast_answer_is_painted_ten_times_a_second(visitor: Visitor) -> None:
     assert fed["seen"][-1][1] > 900
     written = "".join(fed["parts"]).split()
     assert written == "".join("word " if i % 40 else "line. " for i in range(fed["seen"][-1][1])).split()
+    # Only the last block is rendered again as it grows, and copied text has every block once.
+    assert len(fed["parts"]) > 10
+    assert all(part.rstrip().endswith("line.") for part in fed["parts"][:-1])
+    assert max(fed["renders"][:-1]) <= 3  # 80 ms of tokens a block, and a repaint every 100 ms
+    select = "(text) => { getSelection().selectAllChildren(text); return String(getSelection()); }"
+    assert visitor.last_text.evaluate(select).split() == " ".join(fed["parts"]).split()
 
 
 def test_a_slow_answer_is_painted_with_every_token(visitor: Visitor) -> None:
     fed = visitor.page.evaluate(_FED, {"count": 20, "between": 150})
     assert [tokens for _, tokens in fed["seen"]] == list(range(1, 21))
-
-
-def test_complete_blocks_of_a_long_answer_are_left_alone(server: Process, visitor: Visitor) -> None:
-    """Only the last block is rendered again as it grows, and copied text has every block once."""
-    fed = visitor.page.evaluate(_FED, {"count": 1000, "between": 2})
-    assert len(fed["parts"]) > 10
-    assert all(part.rstrip().endswith("line.") for part in fed["parts"][:-1])
-    assert max(fed["renders"][:-1]) <= 3  # 80 ms of tokens a block, and a repaint every 100 ms
-    select = "(text) => { getSelection().selectAllChildren(text); return String(getSelection()); }"
-    copied = visitor.last_text.evaluate(select)
-    assert copied.split() == " ".join(fed["parts"]).split()
 
 
 def test_the_layouts_of_an_answer_are_bounded_by_its_time_not_by_its_tokens(visitor: Visitor) -> None:
@@ -230,37 +223,30 @@ def test_copied_tokens_are_shown_as_copied(visitor: Visitor, source: str) -> Non
     where = {"lookup": "copied from the text so far", "prediction": "copied from the expected answer"}[source]
     expect(visitor["#plans td:nth-child(2)"]).to_have_text(where)
     expect(visitor["#described"]).to_have_text(re.compile("^2 of 6 copied tokens were accepted"))
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     expect(visitor.answer.locator(".lookup")).to_have_count(2)
 
 
+_STRETCHES = """(rounds) => {
+  const answer = new Answer(true), round = { tokens: [["x", true]], drafted: 0, accepted: 0 };
+  rounds.forEach((drafts, i) => answer.add({ ...round, context: 10 + i, ...drafts }, i));
+  return [answer.stretches.map(({ source, from, to, rounds }) => [source, from, to, rounds]), factsOf(answer)];
+}"""
+
+
 def test_copies_beside_plans_have_lines_of_their_own(visitor: Visitor) -> None:
-    lines, facts = visitor.page.evaluate(
-        """(plan) => {
-          const answer = new Answer(true), round = { tokens: [["x", true]], drafted: 2, accepted: 1 };
-          for (const [i, source] of [null, "model", "lookup", "lookup", null, "model"].entries()) {
-            const drafts = { source, plan: source === "model" ? plan : null, drafted: source ? 2 : 0 };
-            answer.add({ ...round, ...drafts, context: i }, i);
-          }
-          return [answer.stretches.map(({ source, rounds }) => [source, rounds]), factsOf(answer)];
-        }""",
-        "1100",
-    )
-    assert lines == [["1100", 1], ["lookup", 3], ["1100", 1]]
+    plan = {"source": "model", "plan": "1100", "drafted": 2, "accepted": 1}
+    copy = {"source": "lookup", "plan": None, "drafted": 2, "accepted": 1}
+    alone = {"source": None, "plan": None, "accepted": 1}
+    lines, facts = visitor.page.evaluate(_STRETCHES, [alone, plan, copy, copy, alone, plan])
+    assert [(source, rounds) for source, _, _, rounds in lines] == [("1100", 1), ("lookup", 3), ("1100", 1)]
     assert "of these, 2 of 4 copied" in facts
 
 
 def test_a_plan_is_shown_until_another_drafts(visitor: Visitor) -> None:
     """The plain rounds that time plain decoding do not end a plan's line; one more plain round does."""
-    lines = visitor.page.evaluate(
-        """(plans) => {
-          const answer = new Answer(true), round = { tokens: [["x", true]], drafted: 0, accepted: 0 };
-          plans.forEach((plan, i) => answer.add({ ...round, plan, context: 10 + i }, i));
-          return answer.stretches.map(({ source, from, to, rounds }) => [source, from, to, rounds]);
-        }""",
-        [None, "1100", "1100", None, "1100", "1001", *[None] * (PLAIN_ROUNDS + 2), "1100"],
-    )
+    plans = [None, "1100", "1100", None, "1100", "1001", *[None] * (PLAIN_ROUNDS + 2), "1100"]
+    lines, _ = visitor.page.evaluate(_STRETCHES, [{"plan": plan} for plan in plans])
     plain = 15 + 1 + PLAIN_ROUNDS
     expected = [["1100", 11, 15, 4], ["1001", 15, plain, 1 + PLAIN_ROUNDS], [None, plain, plain + 2, 2]]
     expected += [["1100", plain + 2, plain + 3, 1]]
@@ -355,20 +341,6 @@ def test_an_example_is_a_question(visitor: Visitor, edits: bool) -> None:
     expect(example).to_be_visible()
 
 
-def test_code_is_set_as_code(visitor: Visitor) -> None:
-    stream = visitor.ask(CODE)
-    assert "```" in stream.text
-    block = visitor.answer.locator("code")
-    style = block.evaluate("(e) => { const { fontFamily, whiteSpace, overflowX } = getComputedStyle(e);"
-                           " return [fontFamily, whiteSpace, overflowX]; }")  # fmt: skip
-    assert "monospace" in style[0]
-    assert style[1:] == ["pre", "auto"]
-    code = re.search(r"^```[^\n]*\n(.*)^```", stream.text, re.DOTALL | re.MULTILINE)
-    assert code
-    assert (block.text_content() or "").startswith(code[1])
-    assert "```" not in (visitor.last_text.text_content() or "")
-
-
 def test_markup_is_only_text(visitor: Visitor) -> None:
     question = '<img src=x onerror="document.title=1"><b>bold</b>'
     visitor.set(limit="5").ask(question)
@@ -393,8 +365,7 @@ def test_stopping_cancels_the_request(server: Process, visitor: Visitor, how: st
     tokens.nth(20).wait_for(state="attached")
     assert server.requests == 1
     if how == "reload":
-        visitor.page.reload()
-        visitor.ready()
+        visitor.reload()
         expect(visitor[".message"]).to_have_count(2)  # what had come
     elif how == "Escape":
         visitor.page.keyboard.press(how)
@@ -438,10 +409,7 @@ def test_a_refused_question_returns_to_the_input(
     expect(visitor["#text"]).to_have_value("Hi")
     expect(visitor["#figures"]).to_have_text(kept)
     visitor.set(limit="20", others="")
-    with visitor.page.expect_request("**/v1/chat/completions") as sent:
-        visitor["#text"].press("Enter")
-    roles = [message["role"] for message in sent.value.post_data_json["messages"]]
-    assert roles == ["user", "assistant", "user"]
+    assert len(visitor.sent(lambda: visitor["#text"].press("Enter"))) == 3
     expect(visitor[".facts"]).to_have_count(2)
 
 
@@ -479,8 +447,7 @@ def test_the_page_survives_a_restart_of_its_server(visit: Visit, flags: tuple[st
         processes.callback(first.close)
         visitor = visit(first.url).ready()
         visitor.excused = ("ERR_", "status of 401", "status of 503")  # 503: while the second loads
-        visitor.set(**LONG).type(STORY)
-        visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+        visitor.begin()
         first.popen.kill()
         first.popen.wait()
         expect(visitor.page.get_by_role("alert")).to_contain_text("connection")
@@ -516,8 +483,6 @@ def test_nothing_is_wider_than_the_screen(server: Process, visit: Visit, width: 
     visitor.set(system="w" * 200).ask("long" * 100)
     visitor["#settings summary"].click()
     assert visitor.overflow() <= 0
-    assert visitor["#log"].evaluate("(log) => log.scrollWidth - log.clientWidth") <= 0
-    assert visitor["#figures"].evaluate("(figures) => figures.scrollWidth - figures.clientWidth") <= 0
     outside = visitor["button, input, textarea, canvas, table"].evaluate_all(
         "(all) => all.filter((e) => e.offsetParent && (e.getBoundingClientRect().right > innerWidth"
         " || e.getBoundingClientRect().left < 0)).map((e) => e.id)"
@@ -576,8 +541,7 @@ def test_nothing_moves_for_users_who_prefer_reduced_motion(server: Process, visi
                          return document.getAnimations().length; }"""
     assert (visitor.page.evaluate(waiting) > 0) is (motion == "no-preference")
     visitor["#clear"].click()
-    visitor.set(**LONG).type(STORY)
-    visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+    visitor.begin()
     moving = visitor.page.evaluate("document.getAnimations().length")
     assert visitor["#stop"].is_enabled()
     visitor.page.keyboard.press("Escape")
@@ -605,8 +569,7 @@ def test_the_theme_can_be_chosen(server: Process, visit: Visit, system: str, cho
         "new MutationObserver(() => { window.first ??= document.body && document.documentElement.dataset.theme; })"
         ".observe(document, { childList: true, subtree: true })"
     )
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     assert looks() == chosen
     assert visitor.page.evaluate("first") == chosen
 
@@ -621,8 +584,7 @@ def test_colours_and_panel_can_be_hidden(visitor: Visitor) -> None:
     visitor["#settings summary"].click()
     for name in ("Colour drafted text", "Figures and API"):
         visitor.page.get_by_role("switch", name=name).uncheck()
-    visitor.page.reload()
-    visitor.ready()
+    visitor.reload()
     expect(visitor["#figures"]).to_be_hidden()
     assert visitor["#talk"].evaluate(width) > narrow + 300
     own = visitor[".message .own"].first.evaluate(look)
@@ -722,8 +684,7 @@ def test_enter_breaks_the_line_on_a_touch_screen(server: Process, visit: Visit) 
     expect(visitor[".message.user .text"]).to_have_text("One\nTwo")
     expect(visitor[".facts"]).to_have_count(1)
     visitor[".edit"].click()
-    visitor.page.keyboard.press("Control+A")
-    visitor.page.keyboard.type("Three")
+    visitor.retype("Three")
     visitor.page.keyboard.press("Enter")
     expect(visitor[".editor textarea"]).to_have_value("Three\n")
     visitor.page.keyboard.press("Control+Enter")
@@ -857,8 +818,7 @@ def test_every_control_has_an_accessible_name(visitor: Visitor) -> None:
 
 
 def test_an_answer_is_read_out_once_it_is_complete(visitor: Visitor) -> None:
-    visitor.set(**LONG).type(STORY)
-    visitor.answer.locator(".own").nth(5).wait_for(state="attached")
+    visitor.begin()
     expect(visitor["#announcement"]).to_be_empty()
     visitor.page.keyboard.press("Escape")
     expect(visitor["#announcement"]).to_contain_text("stopped")

@@ -27,10 +27,8 @@ pytestmark = pytest.mark.nightly
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     log = tmp_path_factory.mktemp("clients") / "stderr"
     flags = ("--model", str(find_default_model()), "--served-model-name", "ours", "--response-store", "1MiB")
-    process = Process(log, *flags, KNAPSERVE_THREADS="2")
-    yield process
-    process.close()
-    assert "Traceback" not in process.log
+    with Process(log, *flags, KNAPSERVE_THREADS="2") as process:
+        yield process
 
 
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda path: path.stem)

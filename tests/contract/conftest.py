@@ -19,10 +19,8 @@ def profile_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def shared_server(profile_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    process = Process(tmp_path_factory.mktemp("log") / "stderr", "--profile-dir", str(profile_dir))
-    yield process
-    process.close()
-    assert "Traceback" not in process.log
+    with Process(tmp_path_factory.mktemp("log") / "stderr", "--profile-dir", str(profile_dir)) as process:
+        yield process
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import httpx
 import pytest
 
 from tests.support.harness import CHAT_PATH, TEXT_PATH, sse
-from tests.support.serving import Process, descendants_of, engine_of, runs
+from tests.support.serving import Process, descendants_of, runs
 from tests.support.waiting import PATIENCE, until
 
 STREAMS = 16
@@ -50,16 +51,14 @@ class Streams:
     """Streams that run when the fault happens, one of them by a schema."""
 
     def __init__(self, server: Process, tokens: int = 1500) -> None:
-        self.ended: dict[int, list[Any]] = {}  # events
         self._server = server
         self._begun = threading.Semaphore(0)
-        self._threads = [threading.Thread(target=self._read, args=(i, tokens)) for i in range(STREAMS)]
-        for thread in self._threads:
-            thread.start()
-        for _ in self._threads:
+        threads = ThreadPoolExecutor(STREAMS)
+        self._streams = [threads.submit(self._read, index, tokens) for index in range(STREAMS)]
+        for _ in self._streams:
             assert self._begun.acquire(timeout=PATIENCE)
 
-    def _read(self, index: int, tokens: int) -> None:
+    def _read(self, index: int, tokens: int) -> list[Any]:
         body: dict[str, Any] = {"stream": True, "max_tokens": tokens, "ignore_eos": True, "temperature": 1.0}
         if index == 0:
             body |= {"messages": [{"role": "user", "content": "A list"}], "response_format": SCHEMA}
@@ -73,14 +72,11 @@ class Streams:
                 if not data:
                     self._begun.release()
                 data += piece
-        self.ended[index] = sse(data)
+        return sse(data)
 
     def wait(self) -> list[list[Any]]:
-        """Return all events once the last stream has ended."""
-        for thread in self._threads:
-            thread.join(PATIENCE)
-        assert len(self.ended) == STREAMS, "a stream does not end"
-        return [*self.ended.values()]
+        """Return the events of each stream once it has ended."""
+        return [stream.result(PATIENCE) for stream in self._streams]
 
     def must_end(self, *codes: str) -> None:
         """All streams end, each with an error of these codes, or with its last chunk."""
@@ -99,15 +95,25 @@ def answers(server: Process) -> bool:
     return False
 
 
-def test_a_killed_engine_ends_every_stream_and_the_server(serve: Serve) -> None:
-    server = serve()
+@pytest.mark.parametrize(
+    ("number", "flags", "said"),
+    [  # `make test` has test_an_engine_that_stays_silent_is_given_up
+        (signal.SIGKILL, (), "SIGKILL"),
+        pytest.param(signal.SIGSTOP, ("--heartbeat-timeout", "2"), "not responded", marks=pytest.mark.nightly),
+    ],
+)
+def test_an_engine_that_is_killed_or_stopped_ends_every_stream_and_the_server(
+    serve: Serve, number: int, flags: tuple[str, ...], said: str
+) -> None:
+    server = serve(*flags)
     streams = Streams(server)
-    engine = engine_of(server.popen.pid)
-    assert engine is not None
-    os.kill(engine, signal.SIGKILL)
+    resident = server.metrics().total("knapserve_engine_process_resident_memory_bytes")
+    pages = int(Path(f"/proc/{server.engine}/statm").read_text().split()[1])
+    assert 0.5 < resident / (pages * os.sysconf("SC_PAGE_SIZE")) < 2, "that of the process with the model"
+    os.kill(server.engine, number)
     streams.must_end("engine_unavailable")
     assert server.popen.wait(PATIENCE) == 1
-    assert "SIGKILL" in server.log
+    assert said in server.log
     assert "Traceback" not in server.log
 
 
@@ -117,9 +123,7 @@ def test_a_killed_engine_is_restarted_where_the_setting_asks_for_it(serve: Serve
     text = server.http.post(TEXT_PATH, json=SHORT).json()["choices"][0]["text"]
     for restarts in range(1, times + 1):
         streams = Streams(server)
-        engine = engine_of(server.popen.pid)
-        assert engine is not None
-        os.kill(engine, signal.SIGKILL)
+        os.kill(server.engine, signal.SIGKILL)
         streams.must_end("engine_unavailable", "engine_restarting")
         refused = server.http.post(TEXT_PATH, json=SHORT)
         if refused.status_code != 200:
@@ -133,26 +137,12 @@ def test_a_killed_engine_is_restarted_where_the_setting_asks_for_it(serve: Serve
     assert server.popen.poll() is None
 
 
-@pytest.mark.nightly  # `make test` has test_an_engine_that_stays_silent_is_given_up
-def test_an_engine_that_does_not_respond_is_given_up(serve: Serve) -> None:
-    server = serve("--heartbeat-timeout", "2")
-    streams = Streams(server)
-    engine = engine_of(server.popen.pid)
-    assert engine is not None
-    os.kill(engine, signal.SIGSTOP)
-    streams.must_end("engine_unavailable")
-    assert server.popen.wait(PATIENCE) == 1
-    assert "not responded" in server.log
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("which", ["engine", "server"])
 def test_a_process_that_is_stopped_for_a_moment_goes_on(serve: Serve, which: str) -> None:
     server = serve("--heartbeat-timeout", "2")
     streams = Streams(server, tokens=300)
-    engine = engine_of(server.popen.pid)
-    assert engine is not None
-    stopped = engine if which == "engine" else server.popen.pid
+    stopped = server.engine if which == "engine" else server.popen.pid
     os.kill(stopped, signal.SIGSTOP)
     time.sleep(1.0 if which == "engine" else 3.0)  # the server's own pause does not count
     os.kill(stopped, signal.SIGCONT)

@@ -19,7 +19,7 @@ import pytest
 from profiles import store
 from tests.support.harness import TEXT_PATH, sse
 from tests.support.serving import DTYPE, MODEL, Process, command, engine_of, runs
-from tests.support.waiting import PATIENCE, until
+from tests.support.waiting import PATIENCE, free_port, is_ok, until
 
 BODY: dict[str, Any] = {"prompt": "Once upon a time", "stream": True, "ignore_eos": True, "draft_policy": "none"}
 SHUTDOWN = 2  # seconds; many times what the short stream needs, a fraction of what the endless one does
@@ -43,24 +43,14 @@ class Loading(NamedTuple):
 
 def look(port: int) -> Loading:
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as http:
-
-        def answers() -> bool:
-            try:
-                return http.get("/live").status_code == 200
-            except httpx.TransportError:
-                return False
-
-        until(answers, "an answer")
+        until(lambda: is_ok(http, "/live"), "an answer")
         refused = http.get("/health"), http.post(TEXT_PATH, json={"prompt": "x" * 100_000})
         return Loading(refused, http.get("/metrics"), socket.create_connection(("127.0.0.1", port)))
 
 
 @pytest.fixture(scope="module")
 def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        found: int = probe.getsockname()[1]
-    return found
+    return free_port()
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +67,8 @@ def second(
     loading: Future[Loading], port: int, profile_dir: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Process]:
     log = tmp_path_factory.mktemp("second") / "stderr"
-    process = Process(log, "--profile-dir", str(profile_dir), "--port", str(port), *LONG)
-    yield process
-    process.close()
+    with Process(log, "--profile-dir", str(profile_dir), "--port", str(port), *LONG) as process:
+        yield process
 
 
 def test_the_first_start_measures_and_saves_a_profile(
@@ -94,6 +83,8 @@ def test_the_first_start_measures_and_saves_a_profile(
     assert shared_server.ready.startswith(f"knapserve: serving {MODEL} on http://127.0.0.1:")
     assert f"policy knapspec, device cpu, dtype {DTYPE}" in shared_server.ready
     assert str(path) in shared_server.log
+    (info,) = shared_server.metrics().families["knapserve_profile_info"].samples
+    assert (info.labels["file"], info.labels["dtype"]) == (path.name, DTYPE)
 
 
 def test_the_second_start_loads_the_saved_profile(

@@ -34,7 +34,7 @@ def claude(server: Process) -> Iterator[anthropic.Anthropic]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_all_apis_give_the_same_text(client: openai.OpenAI, claude: anthropic.Anthropic, policy: str) -> None:
+def test_all_apis_give_the_same_text(client: Any, claude: Any, policy: str) -> None:
     """They are translations of one request."""
     expected = ask(client, STORY, policy, max_tokens=60, **GREEDY).choices[0].message.content
     options: Any = {"model": MODEL, "temperature": 0, "extra_body": {"draft_policy": policy}}
@@ -47,35 +47,25 @@ def test_all_apis_give_the_same_text(client: openai.OpenAI, claude: anthropic.An
     assert [block.text for block in message.content if block.type == "text"] == [expected]
 
 
-def test_a_streamed_response_is_the_whole_one(client: openai.OpenAI) -> None:
+def test_a_streamed_response_is_the_whole_one(client: Any) -> None:
     options: Any = {"model": MODEL, "input": STORY, "temperature": 0, "max_output_tokens": 30}
     whole = client.responses.create(**options)
     assert whole.status == "incomplete"
-    assert whole.incomplete_details is not None
     assert whole.incomplete_details.reason == "max_output_tokens"
     text = ""
     for event in client.responses.create(**options, stream=True):
         text += event.delta if event.type == "response.output_text.delta" else ""
     assert event.type == "response.incomplete"
     assert text == whole.output_text == event.response.output_text
-    assert event.response.usage is not None
     assert event.response.usage.output_tokens == 30
 
 
-def test_the_clients_stream_helper_understands_a_response(client: openai.OpenAI) -> None:
-    with client.responses.stream(model=MODEL, input=STORY, temperature=0) as stream:
-        text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
-        response = stream.get_final_response()
-    assert response.status == "completed"
-    assert response.output_text == text
-
-
-def test_a_response_is_parsed_by_a_schema(client: openai.OpenAI) -> None:
+def test_a_response_is_parsed_by_a_schema(client: Any) -> None:
     response = client.responses.parse(model=MODEL, input="A cat.", text_format=Pet, temperature=0)
     assert isinstance(response.output_parsed, Pet)
 
 
-def test_a_tools_result_is_sent_back_as_items(client: openai.OpenAI) -> None:
+def test_a_tools_result_is_sent_back_as_items(client: Any) -> None:
     options: Any = {"model": MODEL, "tools": [TOOL], "temperature": 0}
     asked = client.responses.create(input=QUESTION, tool_choice="required", **options)
     calls = [item for item in asked.output if item.type == "function_call"]
@@ -86,7 +76,7 @@ def test_a_tools_result_is_sent_back_as_items(client: openai.OpenAI) -> None:
     assert client.responses.create(input=items, max_output_tokens=20, **options).output
 
 
-def test_a_streamed_message_is_the_whole_one(claude: anthropic.Anthropic) -> None:
+def test_a_streamed_message_is_the_whole_one(claude: Any) -> None:
     options: Any = {"model": MODEL, "max_tokens": 30, "messages": [{"role": "user", "content": STORY}]}
     whole = claude.messages.create(**options, extra_body=GREEDY)
     assert whole.stop_reason == "max_tokens"
@@ -98,16 +88,16 @@ def test_a_streamed_message_is_the_whole_one(claude: anthropic.Anthropic) -> Non
     assert message.usage.output_tokens == whole.usage.output_tokens == 30
 
 
-def test_a_stop_sequence_is_named(claude: anthropic.Anthropic) -> None:
+def test_a_stop_sequence_is_named(claude: Any) -> None:
     options: Any = {"model": MODEL, "max_tokens": 60, "messages": [{"role": "user", "content": STORY}]}
-    text = claude.messages.create(**options, extra_body=GREEDY).content[0].text  # type: ignore[union-attr]
+    text = claude.messages.create(**options, extra_body=GREEDY).content[0].text
     stop = text.split()[3]
     message = claude.messages.create(**options, stop_sequences=["never", stop], extra_body=GREEDY)
     assert (message.stop_reason, message.stop_sequence) == ("stop_sequence", stop)
-    assert message.content[0].text == text[: text.index(stop)]  # type: ignore[union-attr]
+    assert message.content[0].text == text[: text.index(stop)]
 
 
-def test_a_tools_result_is_sent_back_as_blocks(claude: anthropic.Anthropic) -> None:
+def test_a_tools_result_is_sent_back_as_blocks(claude: Any) -> None:
     said: Any = [{"role": "user", "content": QUESTION}]
     options: Any = {"model": MODEL, "max_tokens": 100, "tools": [USE], "extra_body": GREEDY}
     with claude.messages.stream(messages=said, tool_choice={"type": "any"}, **options) as stream:
@@ -121,14 +111,14 @@ def test_a_tools_result_is_sent_back_as_blocks(claude: anthropic.Anthropic) -> N
     assert claude.messages.create(messages=said, **options).content
 
 
-def test_tokens_are_counted_before_they_are_sent(claude: anthropic.Anthropic) -> None:
+def test_tokens_are_counted_before_they_are_sent(claude: Any) -> None:
     said: Any = [{"role": "user", "content": "Count these words."}]
     counted = claude.messages.count_tokens(model=MODEL, messages=said, system="Be brief.")
     usage = claude.messages.create(model=MODEL, messages=said, system="Be brief.", max_tokens=1).usage
     assert usage.input_tokens + (usage.cache_read_input_tokens or 0) == counted.input_tokens
 
 
-def test_errors_are_the_clients_own(claude: anthropic.Anthropic, client: openai.OpenAI) -> None:
+def test_errors_are_the_clients_own(claude: Any, client: Any) -> None:
     said: Any = [{"role": "user", "content": "Hi"}]
     with pytest.raises(anthropic.NotFoundError):
         claude.messages.create(model="another", messages=said, max_tokens=1)

@@ -1,4 +1,4 @@
-"""Every parameter gives the text of plain decoding under a knapspec that always drafts (docs/method.md)."""
+"""Every parameter gives the text of plain decoding under drafting that always pays (docs/method.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.support.cores import save_eager_profile
-from tests.support.openai_client import SAMPLED, STORY, TIME, WEATHER, figures, ids_of, messages
+from tests.support.openai_client import GREEDY, POLICIES, SAMPLED, STORY, TIME, WEATHER, figures, ids_of, messages
 from tests.support.serving import DTYPE, MODEL, Process
 
 pytestmark = pytest.mark.nightly
@@ -31,6 +31,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "presence": ("Tell me a story.", {"presence_penalty": 2.0}),
     "frequency": (f"Repeat after me: {' '.join(['no'] * 20)}", {"frequency_penalty": 2.0}),
     "repetition": (STORY, {"repetition_penalty": 2.0}),
+    "min_p": (STORY, {"min_p": 0.3}),
+    "top_k": (STORY, {"top_k": 5}),
     "bias": (STORY, {"logit_bias": dict.fromkeys(map(str, ids_of(" a the was to")), -100)}),
     "min_tokens": (HI, {"min_tokens": 50}),
     "ignore_eos": (HI, {"ignore_eos": True}),
@@ -49,20 +51,18 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "forced tool": (ASK, TOOLS | {"tool_choice": "required"}),
     "named tool": (STORY, TOOLS | {"tool_choice": {"type": "function", "function": {"name": "get_time"}}}),
 }
-SAME = {"choices", "logprobs", "prediction"}  # these do not change the greedy text
+SAME = {"min_p", "top_k", "choices", "logprobs", "prediction"}  # these do not change the greedy text
 
 
 @pytest.fixture(scope="module")
 def eager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[openai.OpenAI]:
     profiles = save_eager_profile(tmp_path_factory.mktemp("profiles"), getattr(torch, DTYPE))
-    process = Process(tmp_path_factory.mktemp("eager") / "stderr", "--profile-dir", str(profiles))
-    with process.client() as client:
+    log = tmp_path_factory.mktemp("eager") / "stderr"
+    with Process(log, "--profile-dir", str(profiles)) as process, process.client() as client:
         yield client
-    process.close()
-    assert "Traceback" not in process.log
 
 
-def answers(client: openai.OpenAI, policy: str, prompt: str, parameters: dict[str, Any]) -> tuple[list[Any], int]:
+def answers(client: Any, policy: str, prompt: str, parameters: dict[str, Any]) -> tuple[list[Any], int]:
     """Text, log-probabilities and calls of every choice, and the number of drafted tokens."""
     reply = client.post(
         "/chat/completions",
@@ -77,17 +77,16 @@ def answers(client: openai.OpenAI, policy: str, prompt: str, parameters: dict[st
     return said, sum(one["speculative_decoding"]["num_draft_tokens"] for one in metrics)
 
 
-@pytest.mark.parametrize(
-    "sampling", [{"temperature": 0}, pytest.param(SAMPLED, marks=pytest.mark.nightly)], ids=["greedy", "sampled"]
-)
+@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("policy", POLICIES[1:])
 def test_every_parameter_gives_the_text_of_plain_decoding(
-    eager: openai.OpenAI, name: str, sampling: dict[str, Any]
+    eager: Any, policy: str, name: str, sampling: dict[str, Any]
 ) -> None:
     prompt, parameters = CASES[name]
     plain, undrafted = answers(eager, "none", prompt, parameters | sampling)
     for _ in range(3):  # one in 400 drafting rounds is followed by eight plain ones: all that a short answer has
-        drafted, tokens = answers(eager, "knapspec", prompt, parameters | sampling)
+        drafted, tokens = answers(eager, policy, prompt, parameters | sampling)
         assert [choice[:3] for choice in drafted] == [choice[:3] for choice in plain]
         for one, other in zip(drafted, plain, strict=True):
             if one[3] is not None:
@@ -97,14 +96,14 @@ def test_every_parameter_gives_the_text_of_plain_decoding(
                 assert [entry["logprob"] for entry in ours] == pytest.approx(expected, abs=1e-3)
         if tokens > 0:
             break
-    assert tokens > 0
+    assert tokens > 0 or policy == "fixed"  # which is too unsure of short answers by a grammar
     assert undrafted == 0 or name == "prediction"
     if sampling["temperature"] == 0:
         free, _ = answers(eager, "none", prompt, sampling)
         assert (plain[0][:2] == free[0][:2]) == (name in SAME), "the parameter changes the text"
 
 
-def test_an_echo_under_drafting_equals_plain_decoding(eager: openai.OpenAI) -> None:
+def test_an_echo_under_drafting_equals_plain_decoding(eager: Any) -> None:
     options: Any = {"model": MODEL, "prompt": "Once upon a time", "max_tokens": 40, "echo": True, "temperature": 0}
     plain, drafted = (
         eager.completions.create(**options, logprobs=1, extra_body={"draft_policy": policy, "ignore_eos": True})

@@ -1,10 +1,11 @@
-"""Image, Compose files and manifests fit their schemas and the server that they start."""
+"""Image, Compose files, manifests and the unit of systemd are valid and fit the server that they start."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 import yaml
 
 from engine.config.engine import EngineConfig
+from server.cli import main
 from server.config import ServerConfig
 from server.edge.lifecycle import GRACE
 from server.serve import FLUSH
@@ -27,6 +29,8 @@ from tests.support import REPOSITORY as ROOT
 from tests.support.files import documents, program, run
 
 BIN = Path(sys.executable).parent
+UNIT = (ROOT / "deploy" / "systemd" / "knapserve.service").read_text("utf-8")
+PROGRAM = "/opt/knapserve/.venv/bin/knapserve"
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
 COPIED = [word for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.MULTILINE) for word in line.split()[:-1]]
 SETTINGS = {f"KNAPSERVE_{found.name.upper()}" for kind in (ServerConfig, EngineConfig) for found in settings_of(kind)}
@@ -266,7 +270,15 @@ def test_every_directory_that_is_written_is_a_volume() -> None:
     assert {*written, "/models"} == {mount.rpartition("}")[2].split(":")[1] for mount in compose["volumes"]}
 
 
-# -- both -------------------------------------------------------------------------------------------------------------
+# -- all --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "knapserve.service"
+    unit.write_text(UNIT.replace(PROGRAM, sys.executable), "utf-8")  # systemd looks for the program
+    done = run(program("systemd-analyze", "systemd"), "verify", str(unit))
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_grace_periods_leave_time_to_drain() -> None:
@@ -274,6 +286,8 @@ def test_grace_periods_leave_time_to_drain() -> None:
     sleep = server_container()["lifecycle"]["preStop"]["sleep"]["seconds"]
     assert pod["terminationGracePeriodSeconds"] >= STOPPING + sleep
     assert int(services()["server"]["stop_grace_period"].removesuffix("s")) >= STOPPING
+    (seconds,) = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT, re.MULTILINE)
+    assert int(seconds) >= STOPPING
 
 
 def test_every_setting_named_in_deployment_files_exists() -> None:
@@ -284,14 +298,15 @@ def test_every_setting_named_in_deployment_files_exists() -> None:
     assert "KNAPSERVE_HOST" in named
 
 
-def test_the_manifests_arguments_are_known_to_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_arguments_are_known_to_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     """`main` returns 2 for bad settings, and raises SystemExit for unknown arguments."""
-    from server.cli import main
-
     assert instruction("ENTRYPOINT") == '["knapserve"]'
     assert instruction("CMD") == '["serve"]'
-    arguments = server_container()["args"]
-    assert arguments[0] == "serve"
-    assert main([*arguments, "--config", "missing.toml"]) == 2
-    assert "missing.toml" in capsys.readouterr().err
+    (line,) = re.findall(r"^ExecStart=(.+)$", UNIT.replace("\\\n", " "), re.MULTILINE)
+    started, *of_unit = shlex.split(line)
+    assert started == PROGRAM
+    for arguments in (server_container()["args"], of_unit):
+        assert arguments[0] == "serve"
+        assert main([*arguments, "--config", "missing.toml"]) == 2
+        assert "missing.toml" in capsys.readouterr().err
     assert manifest("Deployment")["spec"]["template"]["spec"]["enableServiceLinks"] is False

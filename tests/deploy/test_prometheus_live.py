@@ -7,7 +7,6 @@ import math
 import os
 import re
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -23,8 +22,8 @@ import yaml
 from tests.support import CONFIG
 from tests.support.files import DASHBOARDS, PROMETHEUS, expressions, program, rules
 from tests.support.promql import selectors
-from tests.support.serving import MODEL, Process, engine_of
-from tests.support.waiting import PATIENCE, until
+from tests.support.serving import MODEL, Process, children_of
+from tests.support.waiting import PATIENCE, free_port, is_ok, until
 
 PROMPTS = (
     "Tell me a story about a small bear and a hill, and then one about a hungry cat and a mirror.",
@@ -42,9 +41,7 @@ class Prometheus:
     """Debian's Prometheus with our configuration, watching one server."""
 
     def __init__(self, directory: Path, target: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text("utf-8"))
         interval = f"{INTERVAL * 1000:g}ms"
         config["global"] = dict.fromkeys(("scrape_interval", "scrape_timeout", "evaluation_interval"), interval)
@@ -66,13 +63,7 @@ class Prometheus:
                 stdout=log,
                 stderr=log,
             )
-        until(self._ready, "Prometheus")
-
-    def _ready(self) -> bool:
-        try:
-            return self.http.get("/-/ready").status_code == 200
-        except httpx.TransportError:
-            return False
+        until(lambda: is_ok(self.http, "/-/ready"), "Prometheus")
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         reply = self.http.get("/api/v1/query", params={"query": expression}).json()
@@ -106,7 +97,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     directory = tmp_path_factory.mktemp("server")
     limits = ("--max-num-seqs", "2", "--max-queued", "2")
     process = Process(directory / "log", "--profile-dir", str(directory / "profiles"), *limits, *LOSING)
-    engines = children(process.popen.pid)
+    engines = children_of(process.popen.pid)
     yield process
     for engine in engines:  # one that is stopped would not see its parent go
         with suppress(ProcessLookupError):
@@ -119,10 +110,6 @@ def prometheus(server: Process, tmp_path_factory: pytest.TempPathFactory) -> Ite
     watching = Prometheus(tmp_path_factory.mktemp("prometheus"), server.url.removeprefix("http://"))
     yield watching
     watching.close()
-
-
-def children(pid: int) -> list[int]:
-    return [int(child) for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
 
 
 @contextmanager
@@ -222,11 +209,9 @@ def test_a_policy_slower_than_plain_decoding_fires_its_alert(server: Process, pr
 
 @pytest.mark.nightly
 def test_a_stalled_engine_and_a_dead_server_fire_their_alerts(server: Process, prometheus: Prometheus) -> None:
-    engine = engine_of(server.popen.pid)
-    assert engine is not None
     with load(server, "none"):
         until(lambda: server.metrics().total("vllm:num_requests_running") > 0, "a request that runs")
-        os.kill(engine, signal.SIGSTOP)
+        os.kill(server.engine, signal.SIGSTOP)
         dead = {"KnapServeEngineStalled", "KnapServeDown"}
         prometheus.until(lambda: dead & prometheus.firing() == {"KnapServeEngineStalled"}, "the alert on the engine")
         server.popen.kill()

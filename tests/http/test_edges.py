@@ -14,7 +14,7 @@ from server.config import ServerConfig
 from server.edge.bodies import ValueCounter
 from server.services import Services
 from tests.support.fake import FakeEngine
-from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks, sse
+from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks, bearer, sse
 
 KEYED = ServerConfig(api_key=("one", "two"))
 
@@ -28,24 +28,29 @@ KEYED = ServerConfig(api_key=("one", "two"))
         ("Basic one", 401),
         ("one", 401),
         ("Bearer one two", 401),
+        ("Bearer schlüssel".encode(), 401),
         ("Bearer one", 200),
         ("bearer two", 200),
     ],
 )
-def test_chats_need_one_of_the_api_keys(header: str | None, status: int) -> None:
+def test_chats_need_one_of_the_api_keys(header: str | bytes | None, status: int) -> None:
     headers = {} if header is None else {"authorization": header}
     reply = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT, headers=headers, config=KEYED)
     assert reply.status_code == status
     if status == 401:
         assert reply.json()["error"]["code"] == "invalid_api_key"
         assert reply.headers["www-authenticate"] == "Bearer"
+        assert "three" not in reply.text
 
 
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("/v1/models", 401), ("/v1/nothing", 401), ("/health", 200), ("/live", 200), ("/version", 200), ("/metrics", 200)],
+    [
+        *dict.fromkeys(("/v1/models", "/v1/nothing", "/tokenize", "/detokenize", "/reset_calibration"), 401).items(),
+        *dict.fromkeys(("/health", "/live", "/version", "/metrics", "/", "/openapi.json"), 200).items(),
+    ],
 )
-def test_api_keys_guard_only_v1_paths(path: str, status: int) -> None:
+def test_api_keys_guard_only_v1_paths_and_their_like(path: str, status: int) -> None:
     assert ask(FakeEngine(), "GET", path, config=KEYED).status_code == status
 
 
@@ -210,6 +215,7 @@ def test_models_are_listed_under_their_served_names() -> None:
 
 def test_cross_origin_requests_are_allowed_only_by_setting() -> None:
     headers = {"origin": "https://a.example", "access-control-request-method": "POST"}
+    headers["access-control-request-headers"] = "authorization"
     closed = ask(FakeEngine(), "OPTIONS", CHAT_PATH, headers=headers)
     assert closed.status_code == 405
     assert "access-control-allow-origin" not in closed.headers
@@ -217,6 +223,11 @@ def test_cross_origin_requests_are_allowed_only_by_setting() -> None:
     opened = ask(FakeEngine(), "OPTIONS", CHAT_PATH, headers=headers, config=config)
     assert opened.status_code == 200
     assert opened.headers["access-control-allow-origin"] == "https://a.example"
+    assert "authorization" in opened.headers["access-control-allow-headers"].lower()
+    keyless = ask(FakeEngine(), "POST", CHAT_PATH, json=CHAT, headers={"origin": "https://a.example"}, config=config)
+    assert keyless.status_code == 401
+    assert keyless.headers["access-control-allow-origin"] == "https://a.example", "a page may read the reason"
+    assert "x-request-id" in keyless.headers["access-control-expose-headers"].lower()
     strange = {"origin": "https://b.example"}
     other = ask(FakeEngine(), "GET", "/live", headers=strange, config=config)
     assert "access-control-allow-origin" not in other.headers
@@ -408,10 +419,6 @@ def test_every_reference_in_the_openapi_document_resolves() -> None:
         return [found for value in node for found in references(value)] if isinstance(node, list) else []
 
     assert {name.rsplit("/", 1)[1] for name in references(document)} <= set(document["components"]["schemas"])
-
-
-def bearer(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {key}"}
 
 
 def test_requests_belong_to_their_key_and_their_http_request() -> None:

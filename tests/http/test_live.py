@@ -15,7 +15,19 @@ import pytest
 
 from server.edge import bodies, connections
 from tests.support.fake import FakeEngine
-from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, Live, sse, status_of_reply
+from tests.support.harness import (
+    CHAT,
+    CHAT_PATH,
+    TEXT,
+    TEXT_PATH,
+    Live,
+    connect,
+    exchange,
+    posted,
+    rest_of,
+    sse,
+    status_of_reply,
+)
 from tests.support.waiting import until
 
 Start = Callable[..., Live]
@@ -40,29 +52,18 @@ def test_a_client_that_leaves_a_stream_cancels_all_choices(live: Start, n: int) 
 def test_a_client_that_leaves_before_the_first_token_cancels_its_request(live: Start, body: dict[str, Any]) -> None:
     engine = FakeEngine(gated=True)
     server = live(engine)
-    with closing(socket.create_connection(("127.0.0.1", server.port))) as connection:
-        content = httpx.Request("POST", server.url, json=body).content
-        head = (
-            f"POST {CHAT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
-        )
-        connection.sendall(head.encode() + b"\r\n\r\n" + content)
+    with connect(server.port) as connection:
+        connection.sendall(posted(CHAT_PATH, body))
         assert engine.arrived.wait(10)
     assert engine.left.wait(10)
     assert server.client.get("/live").status_code == 200
     assert sorted(engine.cancelled) == sorted(request.id for request in engine.submitted)
 
 
-def exchange(server: Live, sent: bytes) -> bytes:
-    """Send bytes on one connection and return all that the server answers until it closes it."""
-    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
-        connection.sendall(sent)
-        return b"".join(iter(lambda: connection.recv(1 << 16), b""))
-
-
 def test_a_body_that_does_not_arrive_is_a_408(live: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "IDLE_SECONDS", 0.1)
     head = f"POST {CHAT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n"
-    answer = exchange(live(FakeEngine()), head.encode() + b'{"messages":')
+    answer = exchange(live(FakeEngine()).port, head.encode() + b'{"messages":')
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b'"request_timeout"' in answer
 
@@ -73,7 +74,7 @@ def test_half_sent_bodies_make_way(live: Start, monkeypatch: pytest.MonkeyPatch)
     head = f"POST {CHAT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 4999\r\n\r\n"
     with ExitStack() as stack:
         for _ in range(6):
-            half = stack.enter_context(closing(socket.create_connection(("127.0.0.1", server.port))))
+            half = stack.enter_context(connect(server.port))
             half.sendall(head.encode() + b" " * 2000)
         large = json.dumps(TEXT).encode() + b" " * 4000
         headers = {"Content-Type": "application/json"}
@@ -82,13 +83,15 @@ def test_half_sent_bodies_make_way(live: Start, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_malformed_second_request_gets_a_400(live: Start) -> None:
     server = live(FakeEngine())
-    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
+    with connect(server.port) as connection:
         connection.sendall(b"GET /live HTTP/1.1\r\nHost: x\r\n\r\n")
         assert status_of_reply(connection) == 200
         connection.sendall(b"what is this\r\n\r\n")
-        answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+        answer = rest_of(connection)
     assert answer.startswith(b"HTTP/1.1 400 ")
-    assert b"invalid_request_error" in answer
+    error = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
+    assert (error["type"], error["param"], error["message"] > "") == ("invalid_request_error", None, True)
+    assert b"x-request-id: " in answer
 
 
 @pytest.mark.slow
@@ -102,9 +105,7 @@ def test_a_stalled_client_is_disconnected_and_a_slow_one_is_not(
     with closing(socket.socket()) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)
         connection.connect(("127.0.0.1", server.port))
-        content = httpx.Request("POST", server.url, json=TEXT | {"stream": True}).content
-        head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-        connection.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(content) + content)
+        connection.sendall(posted(TEXT_PATH, TEXT | {"stream": True}))
         for _ in range(20):
             if engine.left.wait(0.1):
                 break
@@ -155,7 +156,7 @@ def test_a_failure_after_a_comment_is_an_error_chunk(live: Start) -> None:
 def test_a_chunked_body_over_the_limit_is_refused_while_reading(live: Start) -> None:
     engine = FakeEngine()
     server = live(engine, max_body_size=1000)
-    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
+    with connect(server.port) as connection:
         head = f"POST {CHAT_PATH} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
         connection.sendall(head.encode() + b"400\r\n" + b"x" * 1024 + b"\r\n")
         # The body has not ended, and never does.
@@ -244,15 +245,15 @@ def test_pipelined_bytes_are_dropped_and_do_not_hide_a_disconnect(
     for leaves in (False, True):
         engine.arrived.clear()
         engine.left.clear()
-        with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
-            connection.sendall(posted(TEXT | {"stream": stream}) + (after if together else b""))
+        with connect(server.port) as connection:
+            connection.sendall(posted(TEXT_PATH, TEXT | {"stream": stream}) + (after if together else b""))
             assert engine.arrived.wait(10)
             if not together:
                 connection.sendall(after)
             if leaves:
                 continue
             engine.release(2)
-            reply = read_all(connection)  # the server closes: the client has to send dropped requests again
+            reply = rest_of(connection)  # the server closes: the client has to send dropped requests again
         assert reply.startswith(b"HTTP/1.1 200 ")
         assert reply.count(b"HTTP/1.1") == 1
         assert reply.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n") if stream else b'"finish_reason":"stop"' in reply
@@ -265,7 +266,7 @@ def test_pipelined_bytes_are_dropped_and_do_not_hide_a_disconnect(
 @pytest.mark.parametrize("row", [b"a: " + b"b" * 8000 + b"\r\n", b"b" * 8000])
 def test_trailers_of_a_chunked_body_are_limited(live: Start, row: bytes) -> None:
     server = live(FakeEngine(), api_key=("k",))
-    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
+    with connect(server.port) as connection:
         head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\na: b"
         connection.sendall(head.encode())
         with pytest.raises(ConnectionError):
@@ -275,39 +276,29 @@ def test_trailers_of_a_chunked_body_are_limited(live: Start, row: bytes) -> None
 def test_a_chunked_body_may_have_trailers(live: Start) -> None:
     server = live(FakeEngine(("a",)))
     content = json.dumps(TEXT).encode()
-    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
+    with connect(server.port) as connection:
         head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n"
         head += "Transfer-Encoding: chunked\r\n\r\n"
         connection.sendall(head.encode() + b"%x\r\n" % len(content) + content + b"\r\n0\r\nx-checksum: 1\r\n\r\n")
-        assert read_all(connection).startswith(b"HTTP/1.1 200 ")
+        assert rest_of(connection).startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("offer", [b"", b"Connection: upgrade\r\nUpgrade: h2c\r\n"])
+@pytest.mark.parametrize("offer", ["", "Connection: upgrade\r\nUpgrade: h2c\r\n"])
 @pytest.mark.parametrize("pieces", [1, 3])
-def test_a_reply_to_http_1_0_is_not_chunked(live: Start, offer: bytes, pieces: int) -> None:
+def test_a_reply_to_http_1_0_is_not_chunked(live: Start, offer: str, pieces: int) -> None:
     server = live(FakeEngine(("a", "b")))
-    request = posted(TEXT | {"stream": True}).replace(b"HTTP/1.1\r\n", b"HTTP/1.0\r\n" + offer)
-    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as connection:
+    request = posted(TEXT_PATH, TEXT | {"stream": True}, "1.0", offer)
+    with connect(server.port) as connection:
         step = -(-len(request) // pieces)
         for first in range(0, len(request), step):
             connection.sendall(request[first : first + step])
             if first + step < len(request):
                 server.client.get("/live")  # once this is answered, the server has read the piece
-        head, body = read_all(connection).split(b"\r\n\r\n", 1)
+        head, body = rest_of(connection).split(b"\r\n\r\n", 1)
     assert head.split(b" ")[1] == b"200"
     assert b"chunked" not in head.lower()
     assert [event for event in sse(body) if event == "[DONE]"]
-
-
-def posted(body: dict[str, Any]) -> bytes:
-    content = json.dumps(body).encode()
-    head = f"POST {TEXT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
-    return head.encode() + b"\r\n\r\n" + content
-
-
-def read_all(connection: socket.socket) -> bytes:
-    return b"".join(iter(lambda: connection.recv(65_536), b""))
 
 
 def slow_template() -> tuple[FakeEngine, threading.Semaphore, threading.Event]:

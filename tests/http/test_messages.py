@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pydantic_core
 import pytest
-from anthropic.types import Message, RawMessageStreamEvent
-from pydantic import TypeAdapter
 
 from engine.errors import QueueFullError, RequestFailedError
 from server.config import ServerConfig
 from tests.support.harness import CHAT_PATH, ask
+from tests.support.responding import MESSAGES
 from tests.support.speaking import ANSWERS, CALL, RecordingEngine, TalkingEngine
 
+reply_to, events_of = MESSAGES.reply_to, MESSAGES.events_of
 PATH, COUNT_PATH = "/v1/messages", "/v1/messages/count_tokens"
-EVENT: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
 HI = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 400}
 WEATHER = {"name": "weather", "description": "Of a city.", "input_schema": {"type": "object", "properties": {}}}
 KINDS = {"message": "text", "reasoning": "thinking", "function_call": "tool_use"}
 FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
-
-
-def reply_to(engine: Any, body: dict[str, Any]) -> dict[str, Any]:
-    reply = ask(engine, "POST", PATH, json=body)
-    assert reply.status_code == 200, reply.text
-    Message.model_validate_json(reply.content)
-    found: dict[str, Any] = reply.json()
-    return found
-
-
-def events_of(content: bytes) -> list[dict[str, Any]]:
-    events = []
-    for block in content.decode().strip().split("\n\n"):
-        name, data = block.split("\n")
-        events.append(json.loads(data.removeprefix("data: ")))
-        assert name == f"event: {events[-1]['type']}"
-        if events[-1]["type"] not in ("ping", "error"):
-            EVENT.validate_python(events[-1])
-    return [event for event in events if event["type"] != "ping"]
 
 
 def without_ids(content: list[dict[str, Any]]) -> list[dict[str, Any]]:

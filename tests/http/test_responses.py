@@ -6,22 +6,15 @@ import json
 from typing import Any
 
 import pytest
-from openai.types.responses import Response
 
 from engine.errors import RequestFailedError
 from server.config import ServerConfig
-from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT_PATH, ask
-from tests.support.responding import PATH, WEATHER, events_of
+from tests.support.responding import RESPONSES, WEATHER
 from tests.support.speaking import ANSWERS, CALL, RecordingEngine, TalkingEngine, pieces
 
-
-def reply_to(engine: FakeEngine, body: dict[str, Any]) -> dict[str, Any]:
-    reply = ask(engine, "POST", PATH, json=body)
-    assert reply.status_code == 200, reply.text
-    Response.model_validate_json(reply.content)
-    found: dict[str, Any] = reply.json()
-    return found
+PATH = RESPONSES.path
+reply_to, events_of = RESPONSES.reply_to, RESPONSES.events_of
 
 
 def without_ids(value: Any) -> Any:

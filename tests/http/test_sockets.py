@@ -12,7 +12,7 @@ import ssl
 import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from server.edge.errors import APIError
 from server.edge.protocol import MAX_HEAD, Protocol
 from server.loading import answer_while_loading
 from tests.support.fake import FakeEngine
-from tests.support.harness import CHAT, CHAT_PATH, Live, status_of_reply
+from tests.support.harness import CHAT, CHAT_PATH, Live, connect, exchange, posted, rest_of, status_of_reply
 from tests.support.waiting import until
 
 Start = Callable[..., Live]
@@ -37,22 +37,7 @@ Start = Callable[..., Live]
 LIVE = b"GET /live HTTP/1.1\r\nHost: x\r\n\r\n"
 HEAD = f"POST {CHAT_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()
 CONTENT = json.dumps(CHAT).encode()
-ASK = HEAD + b"Content-Length: %d\r\n\r\n" % len(CONTENT) + CONTENT
-
-
-def connect(port: int) -> closing[socket.socket]:
-    return closing(socket.create_connection(("127.0.0.1", port), timeout=20))
-
-
-def rest_of(connection: socket.socket) -> bytes:
-    return b"".join(iter(lambda: connection.recv(65_536), b""))
-
-
-def exchange(port: int, sent: bytes) -> bytes:
-    """Write all of `sent`, and only then read, until the server ends the connection."""
-    with connect(port) as connection:
-        connection.sendall(sent)
-        return rest_of(connection)
+ASK = posted(CHAT_PATH, CHAT)
 
 
 # Heads
@@ -90,7 +75,9 @@ def test_a_head_that_never_ends_ends_the_connection(live: Start, before: bytes, 
 
 
 @pytest.mark.parametrize("field", [b"X: %s\r\n" % (b"a" * 70_000), b"X: a\r\n" * 12_000, b"X:%s\r\n" % (b" " * 70_000)])
-@pytest.mark.parametrize("line", [b"GET /live HTTP/1.1\r\n", b"GET /live HTTP/1.0\r\n"])
+@pytest.mark.parametrize(
+    "line", [b"GET /live HTTP/1.1\r\n", b"GET /live HTTP/1.0\r\n", b"GET /%s HTTP/1.1\r\n" % (b"a" * 70_000)]
+)
 def test_a_large_head_is_refused_in_one_piece_too(live: Start, line: bytes, field: bytes) -> None:
     assert exchange(live(FakeEngine()).port, line + field + b"\r\n").startswith(b"HTTP/1.1 431 ")
 

@@ -11,11 +11,13 @@ import pytest
 
 from engine.errors import RequestFailedError
 from server.apis.responses.store import ResponseStore, StoredResponse
-from tests.support.harness import Live, ask
-from tests.support.responding import PATH, WEATHER, events_of
+from tests.support.harness import Live, ask, bearer
+from tests.support.responding import RESPONSES, WEATHER
 from tests.support.speaking import CALL, RecordingEngine, TalkingEngine, pieces
 from tests.support.waiting import until
 
+PATH = RESPONSES.path
+events_of = RESPONSES.events_of
 ANSWER = f"<think>Hm.</think>\n\nSure.\n{CALL}"
 Serve = Callable[..., Live]
 
@@ -43,10 +45,6 @@ class Client:
         """What the template rendered for the last request."""
         found: dict[str, Any] = self.engine.tokenizer.rendered[-1]
         return found
-
-
-def bearer(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {key}"} if key else {}
 
 
 @pytest.fixture

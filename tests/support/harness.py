@@ -109,6 +109,34 @@ async def _short_sleep(seconds: float) -> None:
 _HURRIED = SimpleNamespace(**{**vars(asyncio), "sleep": _short_sleep})
 
 
+def bearer(key: str) -> dict[str, str]:
+    """The header of an API key; none without a key."""
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
+def posted(path: str, body: dict[str, Any], version: str = "1.1", more: str = "") -> bytes:
+    """A request as bytes."""
+    content = json.dumps(body).encode()
+    head = f"POST {path} HTTP/{version}\r\n{more}Host: x\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=20)
+
+
+def rest_of(connection: socket.socket) -> bytes:
+    """All that a server sends until it closes the connection."""
+    return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+def exchange(port: int, sent: bytes) -> bytes:
+    """Write all of `sent`, and only then read, until the server ends the connection."""
+    with connect(port) as connection:
+        connection.sendall(sent)
+        return rest_of(connection)
+
+
 def status_of_reply(connection: socket.socket) -> int:
     """Read the next reply on a connection to its end. Head and body may arrive apart."""
     with HTTPResponse(connection) as reply:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import openai
-from openai.types.chat import ChatCompletion
 from tokenizers import Tokenizer
 
 from tests.support import PREPARED
@@ -43,17 +42,26 @@ def messages(text: str) -> Any:
     return [{"role": "user", "content": text}]
 
 
-def ask(client: openai.OpenAI, text: str, policy: str | None = None, **options: Any) -> ChatCompletion:
+def ask(client: openai.OpenAI, text: str, policy: str | None = None, **options: Any) -> Any:
+    """The reply of a chat, of the client's own type."""
     extra = {"draft_policy": policy} | options.pop("extra_body", {})
-    reply = client.chat.completions.create(model=MODEL, messages=messages(text), extra_body=extra, **options)
-    assert isinstance(reply, ChatCompletion)
-    return reply
+    return client.chat.completions.create(model=MODEL, messages=messages(text), extra_body=extra, **options)
 
 
-def said(reply: ChatCompletion) -> str:
-    content = reply.choices[0].message.content
-    assert content is not None
-    return content
+def chunks_of(client: openai.OpenAI, text: str, policy: str | None = None, **options: Any) -> list[Any]:
+    """The chunks of a chat."""
+    return list(ask(client, text, policy, stream=True, **options))
+
+
+def said(reply: Any) -> str:
+    """The text of the first choice."""
+    return str(reply.choices[0].message.content)
+
+
+def joined(chunks: list[Any], index: int = 0) -> str:
+    """The text of a streamed choice."""
+    choices = [choice for chunk in chunks for choice in chunk.choices if choice.index == index]
+    return "".join(choice.delta.content or "" for choice in choices)
 
 
 def figures(reply: Any) -> dict[str, Any]:

@@ -94,6 +94,20 @@ class Process:
         metrics = self.metrics()
         return metrics.total("vllm:num_requests_running") + metrics.total("vllm:num_requests_waiting")
 
+    @property
+    def engine(self) -> int:
+        """The process id of the server's engine."""
+        found = engine_of(self.popen.pid)
+        assert found is not None
+        return found
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        assert "Traceback" not in self.log
+
     def close(self) -> None:
         if hasattr(self, "http"):
             self.http.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,8 @@ from playwright.sync_api import Browser, Locator, expect
 
 from tests.support.waiting import PATIENCE
 
+STORY = "Tell me a story about a small bear and a hill."
+LONG = {"limit": "3500", "others": '{"ignore_eos": true}'}  # seconds of work: far more than what a test waits for
 PLAIN_ROUNDS = 8  # plain rounds between drafts, which the page shows as part of the plan before
 COPIES = ("lookup", "prediction")  # sources of drafts without a plan
 _ROUND = {"plan": None, "source": None, "drafted": 0, "accepted": 0, "context": 10}
@@ -112,6 +115,29 @@ class Visitor:
         expect(self["#state"]).to_have_text("ready")
         return self
 
+    def reload(self) -> None:
+        self.page.reload()
+        self.ready()
+
+    def button(self, name: str, exact: bool = False) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=exact)
+
+    def retype(self, text: str) -> None:
+        """Replace the text of the field that has the focus."""
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.type(text)
+
+    def begin(self, text: str = STORY) -> None:
+        """Send a question with a long answer, and wait for its first tokens."""
+        self.set(**LONG).type(text)
+        self.answer.locator(".own").nth(5).wait_for(state="attached")
+
+    def sent(self, act: Callable[[], object]) -> list[str]:
+        """The texts of the messages of the request that an action sends."""
+        with self.page.expect_request("**/v1/chat/completions") as request:
+            act()
+        return [message["content"] for message in request.value.post_data_json["messages"]]
+
     def set(self, **fields: str) -> Visitor:
         """Fill in settings by the ids of their fields."""
         if not self["#settings"].evaluate("(settings) => settings.open"):
@@ -174,9 +200,9 @@ class Visitor:
         return Stream(response.value.request.post_data_json, chunks)
 
     def overflow(self) -> int:
-        """Pixels that the page is wider than its window."""
-        pixels: int = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        return pixels
+        """The most pixels by which the page, its log or its figures are wider than what is shown of them."""
+        wider = "(all) => Math.max(...all.map((e) => e.scrollWidth - e.clientWidth))"
+        return int(self["html, #log, #figures"].evaluate_all(wider))
 
     def focused(self) -> str:
         """The id of the element that has the focus; its tag where it has none."""

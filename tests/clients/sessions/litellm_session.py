@@ -22,5 +22,22 @@ for options in (openai, anthropic):
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == answer
     called = litellm.completion(messages=question, tools=tools, tool_choice="required", **options)
     assert called.choices[0].message.tool_calls[0].function.name == "weather"
+forced = {"messages": question, "tools": tools, "tool_choice": "required", **openai}
+whole = litellm.completion(**forced)
+rebuilt = litellm.stream_chunk_builder(list(litellm.completion(stream=True, **forced)))
+first, second = (reply.choices[0].message.tool_calls[0].function for reply in (whole, rebuilt))
+assert first.arguments == second.arguments
+text = {**openai, "model": f"text-completion-openai/{MODEL}", "extra_body": {"ignore_eos": True}}
+assert litellm.text_completion(prompt="Once upon a time", max_tokens=8, **text).usage.completion_tokens == 8
+for refusal, wrong in (
+    (litellm.ContextWindowExceededError, {"messages": [{"role": "user", "content": "a b " * 50_000}]}),
+    (litellm.NotFoundError, {"model": "openai/another"}),
+    (litellm.BadRequestError, {"temperature": 3}),
+):
+    try:
+        litellm.completion(**{"messages": question, "max_retries": 0, **openai} | wrong)
+    except refusal:
+        continue
+    raise AssertionError(refusal)
 limits = {"max_output_tokens": 30, "temperature": 0}
 assert litellm.responses(input="What is the capital of France?", **openai | limits).output

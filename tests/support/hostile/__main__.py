@@ -7,14 +7,12 @@ Three parts: bombs, one kind after the other; mutated bodies (`fuzz`); and short
 from __future__ import annotations
 
 import argparse
-import json
 import socket
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from typing import Any
 
 from tests.support.hostile import fuzz, soak
 from tests.support.hostile.bombs import Bomb, bombs
@@ -36,7 +34,6 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--requests", type=int, default=100_000, help="requests of the soak (default: %(default)s)")
     parser.add_argument("--connections", type=int, default=16, help="connections of the soak (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of mutations and requests (default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     return parser.parse_args(arguments)
 
 
@@ -47,26 +44,24 @@ def main(arguments: Sequence[str]) -> int:
     assert {*parts} <= {*_PARTS}, f"--parts must be some of {', '.join(_PARTS)}"
     server = Server(args.url)
     context = server.context_length()
-    results: dict[str, Any] = {}
-    say = (lambda line: None) if args.json else (lambda line: print(line, flush=True))
+    bad = 0
     if "bombs" in parts:
-        results["bombs"] = _throw_all(server, context, args.only, say)
+        bad += _throw_all(server, context, args.only)
     if "fuzz" in parts:
-        results["fuzz"] = fuzz.run(server, args.bodies, args.seed, say)
+        bad += fuzz.run(server, args.bodies, args.seed)
     if "soak" in parts:
-        results["soak"] = soak.run(server, args.requests, args.connections, args.seed, say)
-    if args.json:
-        print(json.dumps(results))
-    return int(any(result["bad"] for result in results.values()))
+        bad += soak.run(server, args.requests, args.connections, args.seed)
+    return int(bad > 0)
 
 
-def _throw_all(server: Server, context: int, only: str, say: Any) -> dict[str, Any]:
+def _throw_all(server: Server, context: int, only: str) -> int:
+    """Throw the bombs one after the other and print a row for each. Returns the number of bad rows."""
     with Probe(server) as quiet:
         time.sleep(_QUIET)
     idle = server.memory()
-    say(f"{'milliseconds of the probe:':53} {'token':>6} {'p99':>5} {'worst':>6} {'live, worst':>12}  memory / idle")
-    rows = [_row("nothing", [], _QUIET, quiet, [1.0, 1.0])]
-    _say_row(rows[0], say)
+    print(f"{'milliseconds of the probe:':53} {'token':>6} {'p99':>5} {'worst':>6} {'live, worst':>12}  memory / idle")
+    bad = 0
+    bad += _print_row("nothing", [], _QUIET, quiet, idle, idle, quiet.failures > 0)
     for bomb in bombs(context):
         if only in bomb.name:
             with ThreadPoolExecutor(1) as pool:
@@ -77,11 +72,10 @@ def _throw_all(server: Server, context: int, only: str, say: Any) -> dict[str, A
                     statuses = thrown.result()
                     seconds = time.perf_counter() - started
                     time.sleep(0.2)
-            memory = [now / max(before, 1) for now, before in zip(server.memory(), idle, strict=True)]
-            rows.append(_row(bomb.name, statuses, seconds, probe, memory))
-            rows[-1]["bad"] |= probe.texts != quiet.texts
-            _say_row(rows[-1], say)
-    return {"rows": rows, "bad": sum(row["bad"] for row in rows)}
+            lost = probe.failures > 0 or any(status == 0 or status >= 500 for status in statuses)
+            differs = probe.texts != quiet.texts
+            bad += _print_row(bomb.name, statuses, seconds, probe, server.memory(), idle, lost or differs)
+    return bad
 
 
 def _throw(server: Server, bomb: Bomb) -> list[int]:
@@ -97,27 +91,18 @@ def _throw(server: Server, bomb: Bomb) -> list[int]:
         return [status for status, _ in pool.map(lambda body: server.post(bomb.path, body, _PATIENCE), bomb.bodies)]
 
 
-def _row(name: str, statuses: list[int], seconds: float, probe: Probe, memory: list[float]) -> dict[str, Any]:
-    lost = sum(status == 0 or status >= 500 for status in statuses) + probe.failures
-    return {
-        "name": name,
-        "statuses": statuses,
-        "seconds": seconds,
-        "memory": memory,
-        "bad": int(lost > 0),
-        **probe.figures(),
-    }
-
-
-def _say_row(row: dict[str, Any], say: Any) -> None:
-    statuses = ",".join(map(str, sorted(set(row["statuses"])))) or "-"
-    token, live = row.get("token", {}), row.get("live", {})
-    memory = " ".join(f"{share:.2f}" for share in row["memory"])
-    say(
-        f"{row['name'][:36]:36} {statuses:>9} {row['seconds']:6.2f} {token.get('median', 0):6.1f} "
-        f"{token.get('p99', 0):5.0f} {token.get('worst', 0):6.0f} {live.get('worst', 0):12.0f}  {memory:>13}"
-        f"{'  BAD' if row['bad'] else ''}"
+def _print_row(
+    name: str, statuses: list[int], seconds: float, probe: Probe, memory: list[float], idle: list[float], bad: bool
+) -> bool:
+    shares = " ".join(f"{now / max(before, 1):.2f}" for now, before in zip(memory, idle, strict=True))
+    token, p99, worst = probe.milliseconds(probe.tokens)
+    *_, live = probe.milliseconds(probe.lives)
+    print(
+        f"{name[:36]:36} {','.join(map(str, sorted(set(statuses)))) or '-':>9} {seconds:6.2f} {token:6.1f} "
+        f"{p99:5.0f} {worst:6.0f} {live:12.0f}  {shares:>13}{'  BAD' if bad else ''}",
+        flush=True,
     )
+    return bad
 
 
 if __name__ == "__main__":

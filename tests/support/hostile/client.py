@@ -7,9 +7,9 @@ import socket
 import statistics
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
-from typing import Any
 from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -18,6 +18,11 @@ _PROBE = {"prompt": "The capital of France is", "max_tokens": 1, "temperature": 
 LEFT = -1  # status of a reply for which the client did not wait
 _PAUSE = 0.02  # seconds between probes
 _MEMORY = ("process_resident_memory_bytes", "knapserve_engine_process_resident_memory_bytes")
+
+
+def head_of(path: str) -> str:
+    """The head of a request with a body, but for the length of the body."""
+    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 
 
 class Server:
@@ -33,9 +38,6 @@ class Server:
         assert status == 200, f"no models at /v1/models of {self.address} (status {status or 'missing'})"
         return int(json.loads(body)["data"][0]["max_model_len"])
 
-    def connect(self, timeout: float = 60.0) -> HTTPConnection:
-        return HTTPConnection(*self.address, timeout=timeout)
-
     def get(self, path: str) -> tuple[int, bytes]:
         return self._request("GET", path, None)
 
@@ -44,7 +46,7 @@ class Server:
         return self._request("POST", path, body, timeout)
 
     def _request(self, method: str, path: str, body: bytes | None, timeout: float = 60.0) -> tuple[int, bytes]:
-        connection = self.connect(timeout)
+        connection = HTTPConnection(*self.address, timeout=timeout)
         try:
             connection.request(method, path, body, {"Content-Type": "application/json"})
             reply = connection.getresponse()
@@ -56,14 +58,18 @@ class Server:
         finally:
             connection.close()
 
+    @contextmanager
+    def posted(self, path: str, body: bytes) -> Iterator[socket.socket]:
+        """A connection on which a request was sent, and whose reply is not read yet."""
+        head = f"{head_of(path)}Content-Length: {len(body)}\r\n\r\n"
+        with socket.create_connection(self.address, timeout=60) as end:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            end.sendall(head.encode() + body)
+            yield end
+
     def read_slowly(self, path: str, body: bytes, seconds: float) -> int:
         """Read a reply at 1 kB/s for some seconds, then leave. Returns the status."""
-        with suppress(OSError), socket.create_connection(self.address, timeout=60) as end:
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            head = (
-                f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-            )
-            end.sendall(head.encode() + b"\r\n" + body)
+        with suppress(OSError), self.posted(path, body) as end:
             first, until = end.recv(1024), time.monotonic() + seconds
             while time.monotonic() < until and end.recv(1024):
                 time.sleep(1.0)
@@ -119,14 +125,8 @@ class Probe:
             self.lives.append(time.perf_counter() - started)
             self.failures += status != 200
 
-    def figures(self) -> dict[str, Any]:
-        """Return milliseconds: the median, the 99th percentile and the worst."""
-        return {
-            name: {
-                "median": 1e3 * statistics.median(values),
-                "p99": 1e3 * sorted(values)[int(0.99 * (len(values) - 1))],
-                "worst": 1e3 * max(values),
-            }
-            for name, values in (("token", self.tokens), ("live", self.lives))
-            if values
-        }
+    @staticmethod
+    def milliseconds(seconds: list[float]) -> tuple[float, float, float]:
+        """Return the median, the 99th percentile and the worst; zeros if there are none."""
+        values = sorted(1e3 * value for value in seconds or [0.0])
+        return statistics.median(values), values[int(0.99 * (len(values) - 1))], values[-1]

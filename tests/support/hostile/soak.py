@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-import socket
-import statistics
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Lock
@@ -46,18 +45,12 @@ def _kind(number: int, policies: list[str], draw: random.Random) -> tuple[str, d
     return CHAT, body
 
 
-def _alone(server: Server, path: str, body: dict[str, Any]) -> Any:
-    """Return what the server answers to a request alone; None if the model cannot serve it."""
-    status, reply = server.post(path, json.dumps(body).encode())
-    return _content(reply) if status == 200 else None
-
-
 def _content(reply: bytes) -> Any:
     """Return what a whole reply says, without ids, times and figures."""
     choices = json.loads(reply)["choices"]
     return [
         (
-            choice.get("text") or (choice.get("message") or {}).get("content"),
+            choice.get("text") or (choice.get("message") or {}).get("content") or None,
             [call["function"] for call in (choice.get("message") or {}).get("tool_calls") or ()],
             choice["finish_reason"],
         )
@@ -87,15 +80,15 @@ def _streamed(data: bytes) -> Any:
     return [(text or None, [*calls.values()], reason) for _, (text, calls, reason) in sorted(texts.items())]
 
 
-def run(server: Server, count: int, connections: int, seed: int, say: Any) -> dict[str, Any]:
-    """Send the requests, and compare every answer."""
+def run(server: Server, count: int, connections: int, seed: int) -> int:
+    """Send the requests, and compare every answer. Returns how many were lost or another."""
     (card,) = json.loads(server.get("/v1/models")[1])["data"][:1]
     policies = [name for name in ("knapspec", "none", "lookup", "swift") if name in card["draft_policies"]]
     draw = random.Random(seed)
     kinds = [_kind(number, policies, draw) for number in range(min(_KINDS, count))]
-    alone = [_alone(server, path, body) for path, body in kinds]
-    kinds = [kind for kind, said in zip(kinds, alone, strict=True) if said is not None]  # some models have no tools
-    alone = [said for said in alone if said is not None]
+    replies = [server.post(path, json.dumps(body).encode()) for path, body in kinds]
+    kinds = [kind for kind, (status, _) in zip(kinds, replies, strict=True) if status == 200]  # some models lack tools
+    alone = [_content(reply) for status, reply in replies if status == 200]
     outcomes: Counter[str] = Counter()
     wrong: list[int] = []
     memory: list[list[float]] = []
@@ -108,12 +101,10 @@ def run(server: Server, count: int, connections: int, seed: int, say: Any) -> di
         way = choice.random()
         if way < _CANCELLED:
             outcome = _leave(server, path, body)
-        elif way < 0.5:
-            status, reply = server.post(path, json.dumps(body | {"stream": True}).encode())
-            outcome = _compare(status, _streamed(reply) if status == 200 else None, alone[kind])
         else:
-            status, reply = server.post(path, json.dumps(body).encode())
-            outcome = _compare(status, _content(reply) if status == 200 else None, alone[kind])
+            stream = way < 0.5
+            status, reply = server.post(path, json.dumps(body | {"stream": stream}).encode())
+            outcome = _compare(status, reply, _streamed if stream else _content, alone[kind])
         with lock:
             outcomes[outcome] += 1
             if outcome not in ("same", "left"):
@@ -125,39 +116,28 @@ def run(server: Server, count: int, connections: int, seed: int, say: Any) -> di
     with ThreadPoolExecutor(connections) as pool:
         list(pool.map(send, range(count)))
     seconds = time.perf_counter() - started
-    half = memory[len(memory) // 2 :]
-    growth = [_growth([at[i] for at in half]) for i in range(2)]
-    say(
-        f"soak: {count} requests of {len(kinds)} kinds at {connections} connections in {seconds:.0f} s: "
-        f"{dict(outcomes)}; memory over the last half: server {growth[0]:+.1%}, engine {growth[1]:+.1%}"
+    grown = " and ".join(
+        f"{now / before - 1:+.1%}" for now, before in zip(memory[-1], memory[len(memory) // 2], strict=True)
     )
+    print(f"soak: {count} requests of {len(kinds)} kinds at {connections} connections in {seconds:.0f} s")
+    print(f"  {dict(outcomes)}; memory of server and engine over the last half: {grown}")
     for kind in wrong[:5]:
-        say(f"  {kinds[kind]}")
-    return {"outcomes": dict(outcomes), "seconds": seconds, "growth": growth, "bad": len(wrong)}
+        print(f"  {kinds[kind]}")
+    return len(wrong)
 
 
-def _compare(status: int, said: Any, expected: Any) -> str:
+def _compare(status: int, reply: bytes, read: Callable[[bytes], Any], expected: Any) -> str:
     if status != 200:
         return f"status {status}"
+    said = read(reply)
     if said is None:
         return "no end"
-    normal = [(text or None, calls, reason) for text, calls, reason in said]
-    return "same" if normal == [(text or None, calls, reason) for text, calls, reason in expected] else "different"
+    return "same" if said == expected else "different"
 
 
 def _leave(server: Server, path: str, body: dict[str, Any]) -> str:
     """Begin to read a stream, and leave."""
     data = json.dumps(body | {"stream": True, "max_tokens": 200}).encode()
-    with suppress(OSError), socket.create_connection(server.address, timeout=60) as end:
-        head = (
-            f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
-        )
-        end.sendall(head.encode() + data)
+    with suppress(OSError), server.posted(path, data) as end:
         return "left" if end.recv(200) else "lost"
     return "lost"
-
-
-def _growth(values: list[float]) -> float:
-    """Return the growth from the first third to the last, by medians."""
-    third = max(len(values) // 3, 1)
-    return statistics.median(values[-third:]) / statistics.median(values[:third]) - 1 if values else 0.0
