@@ -37,8 +37,8 @@ from engine.sampling.logits import LogitsProcessor
 from engine.text.tokenizer import Tokenizer
 from engine.types import GenerateRequest, RequestFailure, SamplingParams, TokenEvent
 from server.answer.calls import make_parser
-from server.apis.bodies import Function, Tool
 from server.config import TOOL_FORMATS
+from server.conversation import Tool
 from server.forms.grammar import grammar_of, tool_call_grammar
 from tests.support import PREPARED
 from tests.support.cores import GREEDY, answer, chat_ids, exact
@@ -295,7 +295,7 @@ def test_a_tokenizer_may_have_more_tokens_than_the_model(core: EngineCore) -> No
 
 def tool(name: str, **properties: object) -> Tool:
     schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-    return Tool(type="function", function=Function(name=name, parameters=schema))
+    return Tool(name, "tools[0].function", "tools[0].function.parameters", parameters=schema)
 
 
 TOOLS = [
