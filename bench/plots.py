@@ -47,13 +47,10 @@ def values_of(cells: Sequence[Cell], policy: str, key: str) -> list[float]:
     return [next(row for row in cell.rows if row["policy"] == policy).get(key, math.nan) for cell in cells]
 
 
-def diagrams(record: Record, title: str, panels: Sequence[Panel], y: str = "") -> bytes | None:
-    """Draw panels beside each other as a PNG; `y`: their common axis. None without a value to draw."""
+def diagrams(record: Record, title: str, panels: Sequence[Panel], y: str = "") -> bytes:
+    """Draw panels beside each other as a PNG; `y`: their common axis."""
     from matplotlib.figure import Figure
 
-    values = [value for panel in panels for _, ys in panel.series.values() for value in ys]
-    if all(map(math.isnan, values)):
-        return None
     policies = list(dict.fromkeys(policy for panel in panels for policy in panel.series))
     figure = Figure(figsize=(3 + 3.8 * len(panels), 3.8), layout="constrained")
     for axes, panel in zip(figure.subplots(1, len(panels), sharey=bool(y), squeeze=False)[0], panels, strict=True):

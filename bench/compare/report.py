@@ -71,8 +71,8 @@ def draw(record: Record) -> list[Picture]:
         ("mixed", "Speed-up of decoding by mix ratio r", over_none, _curves(record, "mixed", "mix ratio r")),
         ("acceptance", "Acceptance by share of skipped sublayers", "α, accepted ÷ tested", _points(record)),
     ):
-        if panels and (png := diagrams(record, title, panels, label)) is not None:
-            found.append(Picture(name, title, png))
+        if panels:
+            found.append(Picture(name, title, diagrams(record, title, panels, label)))
     return found
 
 
