@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -190,15 +189,15 @@ def test_a_child_killed_while_loading_is_an_error_and_leaving_early_ends_it(conf
 def test_messages_are_assembled_from_pieces_of_any_size(size: int) -> None:
     messages = [tuple(range(1 << 17)), CancelRequest("b"), Heartbeat(), GenerateRequest("a", (1, 2))]
     sent = b"".join(map(packed, messages))
-    end = len(sent) - 4096  # of one large piece
+    end = len(sent) - 4096  # of large pieces
     ours, theirs = socket.socketpair()
-    with ours, theirs, ThreadPoolExecutor() as pool:
-        pieces = [sent[:end], *(sent[at : at + size] for at in range(end, len(sent), size))]
-        pool.submit(lambda: [ours.sendall(piece) for piece in pieces])
-        channel = Channel(theirs)
-        got = [channel.receive_one()]
-        while len(got) < len(messages):
+    with ours, theirs:
+        channel, got, at = Channel(theirs), list[Any](), 0
+        while at < len(sent):
+            piece = sent[at : min(at + (1 << 14), end)] if at < end else sent[at : at + size]
+            ours.sendall(piece)
             got += channel.receive()
+            at += len(piece)
     assert got == messages
 
 

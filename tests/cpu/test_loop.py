@@ -291,7 +291,7 @@ async def test_a_request_whose_grammar_is_being_compiled_waits_deferred(
     await cancelled.aclose()
     other = session.submit("b", ENDLESS)
     session.release(2)
-    await session.report(lambda report: report.running == 1)
+    assert (await session.report(lambda report: report.running == 1)).deferred == 1
     stats = session.engine.stats()
     assert (stats.running, stats.waiting, stats.deferred) == (1, 1, 1)
     await other.aclose()

@@ -43,6 +43,7 @@ from tests.support.cores import (
     tiny_model,
     with_layer_sets,
 )
+from tests.support.timed import TickingClock
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
 
