@@ -184,7 +184,9 @@ def tiny_model(
         "tie_word_embeddings": False,
     }
     torch.manual_seed(seed)
-    model = AutoModelForCausalLM.from_config(family(**(settings | changes))).eval()
+    model: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
+        family(**(settings | changes))
+    ).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(

@@ -57,7 +57,7 @@ class CorpusTokenizer(ByteTokenizer):
         if self._system_first and any(message["role"] in ("system", "developer") for message in messages[1:]):
             raise errors.RequestError("The system message must come first.", param="messages")
         given = {"messages": messages, "tools": tools, "options": options, **flags}
-        return json.dumps(given, ensure_ascii=False) + (options or {}).get("open", "")
+        return json.dumps(given, ensure_ascii=False) + str((options or {}).get("open", ""))
 
 
 class CorpusEngine(SpeakingEngine):

@@ -61,4 +61,4 @@ def serve(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(child.main(int(sys.argv[1]), Faulty))  # type: ignore[arg-type]
+    sys.exit(child.main(int(sys.argv[1]), Faulty))

@@ -192,7 +192,7 @@ def write_quantised(
     Returns the weights by the names of a checkpoint that is not quantised, matrices dequantised to float32.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    sizes = {"hidden_size": 256, "intermediate_size": 512, "head_dim": 64, "num_hidden_layers": layers}
+    sizes: dict[str, Any] = {"hidden_size": 256, "intermediate_size": 512, "head_dim": 64, "num_hidden_layers": layers}
     model = tiny_model(directory, seed=seed, scale=0.5, vocab_size=vocab, **sizes)
     tensors: dict[str, Tensor] = {}
     meant: dict[str, Tensor] = {}

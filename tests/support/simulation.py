@@ -127,7 +127,7 @@ class FakeRunner:
             said.append(next_token([*known, *work.tokens, *said], work.sampling.seed))
             if said[-1] != guess:
                 break
-        return WorkOutput(tuple(said), len(draft), (0.5,) * len(draft), prompt_logprobs=scores)
+        return WorkOutput(tuple(said), len(draft), confidences=(0.5,) * len(draft), prompt_logprobs=scores)
 
     def _guess(self, prefix: list[int], seed: int) -> int:
         right = next_token(prefix, seed)
@@ -366,7 +366,8 @@ class World:
             if event.finish_reason is not None:
                 self._check_finished(expected)
             else:
-                assert event.speculation is event.timing is None
+                assert event.speculation is None
+                assert event.timing is None
 
     def _check_finished(self, expected: Expected) -> None:
         """Check the text against plain decoding, and the request's figures."""

@@ -122,6 +122,6 @@ class TimedModel(LoadedModel):
     ) -> EngineCore:
         def timed(runner: Runner) -> StepRunner:
             truth = CostModel(self.spec, costs.profile if costs else self.profile)
-            return wrap_runner(TimedRunner(runner, self.clock, truth))  # type: ignore[arg-type, return-value]
+            return wrap_runner(TimedRunner(runner, self.clock, truth))  # type: ignore[arg-type]
 
         return super().core(config, costs=costs, wrap_runner=timed, **options)

@@ -88,8 +88,12 @@ class Visitor:
         self.excused: tuple[str, ...] = ()  # parts of complaints that the test provokes
         page.on("console", lambda message: self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", lambda request: request.url.startswith(url) or self.elsewhere.append(request.url))
+        page.on("request", lambda request: self._note(request.url, url))
         page.goto(url)
+
+    def _note(self, requested: str, own: str) -> None:
+        if not requested.startswith(own):
+            self.elsewhere.append(requested)
 
     def leave(self) -> None:
         complaints = [text for text in self.complaints if not any(part in text for part in self.excused)]
@@ -136,7 +140,8 @@ class Visitor:
         """The texts of the messages of the request that an action sends."""
         with self.page.expect_request("**/v1/chat/completions") as request:
             act()
-        return [message["content"] for message in request.value.post_data_json["messages"]]
+        body: dict[str, Any] = request.value.post_data_json or {}
+        return [message["content"] for message in body["messages"]]
 
     def set(self, **fields: str) -> Visitor:
         """Fill in settings by the ids of their fields."""
@@ -166,7 +171,7 @@ class Visitor:
         The stream of an answer that is not `complete` ends without a finish reason. `round`: fields of the rounds of
         tokens that are not the model's own.
         """
-        chunks = [
+        chunks: list[dict[str, Any]] = [
             {
                 "choices": [
                     {
@@ -181,8 +186,10 @@ class Visitor:
         if complete:
             chunks.append({"choices": [{"delta": {}, "finish_reason": ending}]})
         body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
-        answer = {"status": 200, "content_type": "text/event-stream", "body": body}
-        self.page.route("**/v1/chat/completions", lambda route: route.fulfill(**answer))
+        self.page.route(
+            "**/v1/chat/completions",
+            lambda route: route.fulfill(status=200, content_type="text/event-stream", body=body),
+        )
 
     def compare(self) -> Stream:
         return self.streamed(self["#again"].click)
@@ -197,7 +204,7 @@ class Visitor:
         *events, done, rest = response.value.body().split(b"\n\n")
         assert (done, rest) == (b"data: [DONE]", b"")
         chunks = [json.loads(event.removeprefix(b"data: ")) for event in events if event.startswith(b"data: ")]
-        return Stream(response.value.request.post_data_json, chunks)
+        return Stream(response.value.request.post_data_json or {}, chunks)
 
     def overflow(self) -> int:
         """The most pixels by which the page, its log or its figures are wider than what is shown of them."""
