@@ -17,7 +17,7 @@ from engine.types import SamplingParams
 def warm_up(model: LoadedModel, entries: Sequence[Contender], workload: Workload, sizes: Sizes) -> None:
     """Let every policy answer one prompt on a core that nobody uses again: libraries load and buffers are made."""
     if any(each.policy == "swift" for each in entries):
-        importlib.import_module("engine.draft.baselines.bayesian")  # swift loads this module late, in 0.7 s
+        importlib.import_module("papers.bayesian")  # swift loads this module late, in 0.7 s
     sampling = SamplingParams(max_tokens=sizes.max_tokens)
     for each in entries:
         PolicyTarget(each.policy, model.core(each.config), sampling).run(workload.prompts[:1], 1)

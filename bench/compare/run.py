@@ -7,11 +7,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import engine
+import papers
 from bench.compare.contenders import Contender, contenders
 from bench.compare.measure import measure_cell, warm_up
 from bench.compare.memory import measure_memory
@@ -24,11 +24,10 @@ from bench.prompts import Text, add_prompts_argument, evenly, natural, numbers, 
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
 from engine.config.fields import COUNT, SHARE, flag
-from engine.config.policies import TUNED_POLICIES
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
-from engine.runtime.layer_sets import find_layer_sets, to_json
+from papers.layer_sets import to_json
 
 # About ten minutes and one minute for four policies of a model of 135M parameters on two cores.
 _FULL = Sizes(limit=3, max_tokens=48, mixes=(0.0, 0.3, 0.7, 1.0), contexts=(256, 1024, 4096, 16384), repeat=1)
@@ -199,7 +198,7 @@ def settings_of(
     prompts = hashlib.sha256(repr(options.texts).encode()).hexdigest()
     prior = model.prior(config)
     return {
-        "engine": _digest(Path(engine.__path__[0]))[:16],
+        "engine": _digest(Path(engine.__path__[0]), Path(papers.__path__[0]))[:16],
         "model": f"{model.source.name} {model.source.fingerprint[:16]}",
         "machine": model.key.slug,
         "policies": [each.name for each in entries],
@@ -214,20 +213,20 @@ def settings_of(
 
 
 def _layer_sets(model: LoadedModel, entries: Sequence[Contender]) -> dict[str, str]:
-    """Return digests of layer sets, by contender that needs them. Raises ConfigError for one that has none."""
+    """Return digests of layer sets, by contender that has some. Raises UnknownPolicyError for one that has none."""
     found = {}
     for name, policy, config in entries:
-        if policy in TUNED_POLICIES:
-            sets, missing = find_layer_sets(config, model.source, partial(model.tuned_path, config))
-            if policy in missing:
-                raise ConfigError(f"--policies: {name} is unavailable: {missing[policy]}")
-            found[name] = hashlib.sha256(to_json(sets[policy]).encode()).hexdigest()[:16]
+        sets = getattr(model.core(config).policy(policy), "layer_sets", None)
+        if sets is not None:
+            found[name] = hashlib.sha256(to_json(sets).encode()).hexdigest()[:16]
     return found
 
 
-def _digest(package: Path) -> str:
-    """Return a digest of a package's files: figures of two versions must not stand beside each other."""
-    files = sorted(path for path in package.rglob("*") if path.suffix in {".py", ".h", ".c", ".cpp", ".cu"})
+def _digest(*packages: Path) -> str:
+    """Return a digest of the packages' files: figures of two versions must not stand beside each other."""
+    files = sorted(
+        path for package in packages for path in package.rglob("*") if path.suffix in {".py", ".h", ".c", ".cpp", ".cu"}
+    )
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
@@ -237,7 +236,10 @@ def _flags(config: object, prefix: str = "") -> dict[str, str]:
     found: dict[str, str] = {}
     for field in fields(config):
         value = getattr(config, field.name)
-        if is_dataclass(value):
+        if field.name == "policies":
+            for each in value:
+                found |= _flags(each, each.prefix())
+        elif is_dataclass(value):
             found |= _flags(value, f"{field.name}_")
         else:
             found[flag(prefix + field.name)] = str(value)

@@ -20,7 +20,7 @@ from bench.bandwidth import ReadBandwidth
 from engine.architecture.spec import LOW_BIT, load_spec
 from engine.backends.native.backend import native_backend
 from engine.config.engine import EngineConfig
-from engine.config.policies import DRAFT_POLICIES, ASDConfig, LookaheadConfig
+from engine.config.policies import DRAFT_POLICIES
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, compile_library, compiler, kernel_library, load_from_memory
 from engine.kv.pages import Placement
@@ -32,6 +32,7 @@ from engine.runtime.speculate import propose
 from engine.sampling.sample import PendingSample, Sampler
 from engine.step import Plan, Work
 from engine.types import SamplingParams
+from papers.settings import ASDConfig, LookaheadConfig
 from tests.support import PREPARED
 from tests.support.cores import (
     GREEDY,
@@ -351,11 +352,8 @@ def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path, concurr
 def _config(directory: Path) -> Any:
     from engine.config.engine import EngineConfig
 
-    policies = {
-        "asd": ASDConfig(similarity=0.5, interval=12),
-        "lookahead": LookaheadConfig(window=3, ngram=3, guesses=3),  # of 11 rows
-    }
-    return EngineConfig(model=str(directory), kernels="native", max_num_batched_tokens=24, **policies)
+    policies = ASDConfig(similarity=0.5, interval=12), LookaheadConfig(window=11, ngram=3)
+    return EngineConfig(model=str(directory), kernels="native", max_num_batched_tokens=24, policies=policies)
 
 
 @pytest.mark.parametrize("size", [16, 48])

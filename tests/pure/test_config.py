@@ -11,22 +11,7 @@ from hypothesis import strategies as st
 
 from engine.config.engine import EngineConfig
 from engine.config.fields import parse_memory
-from engine.config.policies import (
-    DRAFT_POLICIES,
-    ASDConfig,
-    ClaspConfig,
-    DelConfig,
-    FixedConfig,
-    JacobiConfig,
-    KnapsackConfig,
-    KnapSpecConfig,
-    KnnSSDConfig,
-    LayerSkipConfig,
-    LookaheadConfig,
-    PromptLookupConfig,
-    SelfSDConfig,
-    SwiftConfig,
-)
+from engine.config.policies import ADDED, DRAFT_POLICIES, FixedConfig, KnapSpecConfig, PromptLookupConfig
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from tests.support.examples import examples
@@ -84,33 +69,18 @@ SHARES = (
 )
 
 
-NESTED = {
-    "knapspec": KnapSpecConfig,
-    "fixed": FixedConfig,
-    "layerskip": LayerSkipConfig,
-    "del": DelConfig,
-    "clasp": ClaspConfig,
-    "asd": ASDConfig,
-    "knapsack": KnapsackConfig,
-    "knn_ssd": KnnSSDConfig,
-    "self_sd": SelfSDConfig,
-    "prompt_lookup": PromptLookupConfig,
-    "lookahead": LookaheadConfig,
-    "jacobi": JacobiConfig,
-    "swift": SwiftConfig,
-}
-FIELDS = {"del": "del_"}  # where the field's name is not the prefix of its settings
+NESTED = {"knapspec": KnapSpecConfig, "fixed": FixedConfig, "prompt_lookup": PromptLookupConfig}
+OTHERS = {kind.prefix().rstrip("_"): kind for kind in ADDED.values()}
 
 
 def config(**settings: Any) -> EngineConfig:
     """Make the engine's settings from names as flags spell them: `knapspec_…` are those of the policy."""
     policies: dict[str, Any] = {}
-    for policy, kind in NESTED.items():
+    for policy, kind in (NESTED | OTHERS).items():
         own = {name: settings.pop(name) for name in list(settings) if name.startswith(policy + "_")}
-        policies[FIELDS.get(policy, policy)] = kind(
-            **{name.removeprefix(policy + "_"): value for name, value in own.items()}
-        )
-    return EngineConfig(**policies, **settings)
+        policies[policy] = kind(**{name.removeprefix(policy + "_"): value for name, value in own.items()})
+    others = tuple(policies.pop(policy) for policy in OTHERS)
+    return EngineConfig(**policies, policies=others, **settings)
 
 
 @pytest.mark.parametrize(
@@ -144,8 +114,12 @@ def test_impossible_values_are_refused_by_name(name: str, value: float) -> None:
 )
 def test_values_at_the_ends_of_their_ranges_are_accepted(name: str, value: float) -> None:
     made = config(**{name: value})
-    policy = next((policy for policy in NESTED if name.startswith(policy + "_")), None)
-    owner = made if policy is None else getattr(made, FIELDS.get(policy, policy))
+    policy = next((policy for policy in (*NESTED, *OTHERS) if name.startswith(policy + "_")), "")
+    owner: Any = made
+    if policy in OTHERS:
+        owner = made.of(OTHERS[policy])
+    elif policy:
+        owner = getattr(made, policy)
     assert getattr(owner, name.removeprefix(f"{policy}_")) == value
 
 
@@ -159,6 +133,14 @@ def test_the_default_policy_is_one_of_the_registered_ones() -> None:
     assert set(DRAFT_POLICIES) == set(POLICIES)
     with pytest.raises(ConfigError, match=f"--draft-policy must be one of {', '.join(DRAFT_POLICIES)}, not x"):
         EngineConfig(draft_policy="x")
+    with pytest.raises(ConfigError, match=r"pip install 'knapserve\[papers\]'"):
+        EngineConfig(draft_policy="x")
+
+
+def test_settings_of_policies_that_packages_add_carry_the_name_of_their_entry_point() -> None:
+    assert {name: kind.name for name, kind in ADDED.items()} == {name: name for name in ADDED}
+    assert {POLICIES[name].name for name in ADDED} == {*ADDED}  # type: ignore[attr-defined]
+    assert "swift" in ADDED
 
 
 @pytest.mark.parametrize("plan", ["", "1", "2", "00001", "322", "32322"])
