@@ -73,7 +73,7 @@ def test_every_round_verifies_the_newest_n_grams_and_then_guesses(
         assert said == drawn[: len(said)]
         assert part.accepted == len(said) - 1
         guesses = drawn[len(said) :]
-    assert begun > 3
+    assert begun > 1, "some n-grams were verified"
 
 
 @torch.inference_mode()
