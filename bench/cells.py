@@ -88,7 +88,7 @@ def measure_cells(
 def _warm_up(model: LoadedModel, entries: Sequence[Contender], workload: Workload) -> None:
     """Let every policy answer one prompt on a core that nobody uses again: libraries load and buffers are made."""
     if any(each.policy == "swift" for each in entries):
-        importlib.import_module("engine.draft.baselines.bayesian")  # swift loads this module late, in 0.7 s
+        importlib.import_module("papers.bayesian")  # swift loads this module late, in 0.7 s
     sampling = SamplingParams(max_tokens=min(workload.max_tokens, _WARM_UP))
     for each in entries:
         PolicyTarget(each.policy, model.core(each.config), sampling).run(workload.prompts[:1], 1)

@@ -5,10 +5,10 @@ from dataclasses import fields, replace
 from typing import NamedTuple
 
 from engine.config.engine import EngineConfig
+from engine.config.fields import PolicySettings
+from engine.config.policies import ADDED
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
-
-_FIELDS = {"del": "del_", "lookup": "prompt_lookup"}  # EngineConfig's fields that are not named like their policy
 
 
 class Contender(NamedTuple):
@@ -37,8 +37,8 @@ def _changed(config: EngineConfig, name: str, policy: str, changes: Collection[s
     """Return the settings with changes `setting=value` to those of a policy."""
     if not changes:
         return config
-    field = _FIELDS.get(policy, policy.replace("-", "_"))
-    own = getattr(config, field, None)
+    field = "prompt_lookup" if policy == "lookup" else policy
+    own = config.of(ADDED[policy]) if policy in ADDED else getattr(config, field, None)
     own_types = {each.name: type(getattr(own, each.name)) for each in fields(own)} if own is not None else {}
     values = {}
     for change in changes:
@@ -52,4 +52,7 @@ def _changed(config: EngineConfig, name: str, policy: str, changes: Collection[s
         except ValueError:
             raise ConfigError(f"--policies {name}: {value!r} is not a number") from None
     assert own is not None
-    return replace(config, **{field: replace(own, **values)})
+    changed = replace(own, **values)
+    if isinstance(changed, PolicySettings):
+        return replace(config, policies=(changed, *config.policies))
+    return replace(config, **{field: changed})

@@ -5,11 +5,11 @@ import json
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import engine
+import papers
 from bench.contenders import Contender
 from bench.files import read, write
 from bench.results import Row
@@ -17,10 +17,9 @@ from bench.workloads import Selection
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
 from engine.config.fields import flag
-from engine.config.policies import TUNED_POLICIES
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
-from engine.runtime.layer_sets import find_layer_sets, to_json
+from papers.layer_sets import to_json
 
 
 class Temperature(NamedTuple):
@@ -109,7 +108,9 @@ def settings_of(
 ) -> dict[str, Any]:
     """Return all that cells depend on, by name. Results of other settings must not stand beside each other."""
     prior = model.prior(config)
-    sources = sorted(p for p in Path(engine.__path__[0]).rglob("*") if p.suffix in {".py", ".h", ".c", ".cpp", ".cu"})
+    folders = [Path(package.__path__[0]) for package in (engine, papers)]
+    files = (path for folder in folders for path in folder.rglob("*"))
+    sources = sorted(path for path in files if path.suffix in {".py", ".h", ".c", ".cpp", ".cu"})
     return {
         **chosen._asdict(),
         "engine": _digest(*(path.read_bytes() for path in sources)),
@@ -129,14 +130,12 @@ def _digest(*contents: bytes) -> str:
 
 
 def _layer_sets(model: LoadedModel, entries: Sequence[Contender]) -> dict[str, str]:
-    """Return digests of layer sets, by contender that needs them. Raises ConfigError for one that has none."""
+    """Return digests of layer sets, by contender that has some. Raises UnknownPolicyError for one that has none."""
     found = {}
     for name, policy, config in entries:
-        if policy in TUNED_POLICIES:
-            sets, missing = find_layer_sets(config, model.source, partial(model.tuned_path, config))
-            if policy in missing:
-                raise ConfigError(f"--policies: {name} is unavailable: {missing[policy]}")
-            found[name] = _digest(to_json(sets[policy]).encode())
+        sets = getattr(model.core(config).policy(policy), "layer_sets", None)
+        if sets is not None:
+            found[name] = _digest(to_json(sets).encode())
     return found
 
 
@@ -146,7 +145,13 @@ def _flags(config: object, prefix: str = "") -> dict[str, str]:
     found: dict[str, str] = {}
     for each in fields(config):
         value = getattr(config, each.name)
-        found |= _flags(value, f"{each.name}_") if is_dataclass(value) else {flag(prefix + each.name): str(value)}
+        if each.name == "policies":
+            for own in value:
+                found |= _flags(own, own.prefix())
+        elif is_dataclass(value):
+            found |= _flags(value, f"{each.name}_")
+        else:
+            found[flag(prefix + each.name)] = str(value)
     return found
 
 

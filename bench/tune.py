@@ -1,6 +1,6 @@
 """`knapserve tune`: search offline, on sample prompts, for the initial draft plans of servers.
 
-Of policy knapspec here; `bench.tuning` has the layer sets of the other policies.
+Of policy knapspec here; `bench.tuning` has those of the other policies.
 """
 
 import argparse
@@ -13,16 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bench import tuning
 from bench.files import write
 from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
 from bench.results import summarise, table
 from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
-from bench.tuning import early_exit, layer_sets
 from engine.config.engine import EngineConfig
-from engine.config.policies import TUNED_POLICIES
 from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
-from engine.errors import ConfigError, PriorError
+from engine.errors import ConfigError, TunedFileError
 from engine.logs import progress_bar
 from engine.runtime.build import LoadedModel
 from engine.runtime.prior import Prior
@@ -38,12 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `tune`."""
     add_prompt_arguments(
         parser, "tuning.jsonl", "; policy knapspec: half of them are for tuning, half for comparing the result",
-        f"; other policies: {layer_sets.MAX_TOKENS}",
+        f"; other policies: {tuning.MAX_TOKENS}",
     )  # fmt: skip
     parser.set_defaults(max_tokens=None)
     parser.add_argument("--temperature", type=float, default=0.0, help="sampling temperature; 0: greedy (default: 0)")
     parser.add_argument(
-        "--policy", choices=("knapspec", *TUNED_POLICIES, "layerskip"), default="knapspec",
+        "--policy", choices=("knapspec", "knn-ssd", "self-sd", "layerskip"), default="knapspec",
         help="policy to tune: initial plans of knapspec, the layer sets that another one needs, or the exit and length "
         "of layerskip (default: knapspec)",
     )  # fmt: skip
@@ -59,9 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Tune a policy, and save what needs a file; print a table, and JSON as the last line. Raises ConfigError."""
-    if args.policy == "layerskip":
-        return early_exit.run(args, config)
-    return _run(args, config) if args.policy == "knapspec" else layer_sets.run(args, config)
+    return _run(args, config) if args.policy == "knapspec" else tuning.run(args, config)
 
 
 def _run(args: argparse.Namespace, config: EngineConfig) -> int:
@@ -119,7 +116,7 @@ def _current_prior(model: LoadedModel, config: EngineConfig) -> Prior | None:
     """Return the plans in use, or None. Damaged ones count as None, unless --prior names them."""
     try:
         return model.prior(config)
-    except PriorError as error:
+    except TunedFileError as error:
         if config.prior != "auto":
             raise
         print(f"{error}; the plans will be replaced")

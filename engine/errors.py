@@ -1,5 +1,7 @@
 """The exceptions of the engine. Clients can fix a RequestError, and retry after a QueueFullError."""
 
+PAPERS = "those of published papers come with: pip install 'knapserve[papers]'"  # draft policies
+
 
 class KnapServeError(Exception):
     """Base of all errors raised by `engine`. Can be pickled, whatever arguments a subclass takes."""
@@ -35,12 +37,12 @@ class ProfileMismatchError(KnapServeError):
     """An explicitly named latency profile does not match this machine or model."""
 
 
-class PriorError(KnapServeError):
-    """Prior plans are damaged, or an explicitly named file does not match this model."""
+class TunedFileError(KnapServeError):
+    """A file of `knapserve tune` is damaged, or an explicitly named one does not match this model."""
 
 
-class LayerSetsError(KnapServeError):
-    """A file of layer sets is missing, damaged or for another model."""
+class PolicyUnavailableError(KnapServeError):
+    """A draft policy lacks something that it needs on this machine or for this model."""
 
 
 class RequestError(KnapServeError):
@@ -82,8 +84,9 @@ class UnknownPolicyError(RequestError):
 
     def __init__(self, name: str, available: tuple[str, ...], reason: str = "") -> None:
         problem = f"Draft policy '{name}' is not available: {reason}." if reason else f"Unknown draft policy '{name}'."
-        kind = "Available" if reason else "Known"
-        super().__init__(f"{problem} {kind} policies: {', '.join(available)}.", param="draft_policy")
+        names = ", ".join(available)
+        others = f"Available policies: {names}." if reason else f"Known policies: {names}; {PAPERS}."
+        super().__init__(f"{problem} {others}", param="draft_policy")
 
 
 class QueueFullError(KnapServeError):

@@ -5,7 +5,6 @@ Most are made every round and therefore not frozen, which would take three times
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,24 +18,6 @@ if TYPE_CHECKING:
     from engine.sampling.logits import LogitsProcessor
 
 
-# (confidence, width) by ascending confidence: a drafted token of at most this confidence is one of `width` tokens that
-# are verified at its position. Above the last confidence it is the only one.
-Siblings = tuple[tuple[float, int], ...]
-
-
-def tree_width(siblings: Siblings, confidence: float) -> int:
-    """Return how many tokens are verified at the position of a token drafted with this confidence."""
-    return next((width for limit, width in siblings if confidence <= limit), 1)
-
-
-def depths(parents: Sequence[int]) -> list[int]:
-    """Return the length of the path to each token of a tree, both ends included; `parents` as in `Plan`."""
-    found: list[int] = []
-    for parent in parents:
-        found.append(1 if parent < 0 else found[parent] + 1)
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How a request drafts for a while: a cheaper version of the model, a length and a stop rule.
@@ -45,11 +26,8 @@ class Plan:
     token whose top-1 probability is below `min_confidence` (that token is still verified: its row costs little).
     Requests that draft together share each pass.
 
-    With `siblings`, a draft becomes a tree: beside each token, the draft's next best tokens are verified too, and any
-    of them may be accepted.
-
-    With `tokens`, the plan is the draft itself, of `gamma` tokens, and no pass makes it: a chain, or with `parents` a
-    tree. A policy that sets `draws` learns what the target draws after each of them (`Outcome.draws`).
+    With `tokens`, the plan is the draft itself, of `gamma` tokens, and no pass makes it. A policy that sets
+    `draws` learns what the target draws after each of them (`Outcome.draws`).
     """
 
     variants: Variants
@@ -59,11 +37,7 @@ class Plan:
     predicted_acceptance: float | None = None
     plain_tpt: float | None = None  # predicted tokens per second of plain decoding
     expected: float = 1.0  # tokens of a round, predicted
-    siblings: Siblings = ()
     tokens: tuple[int, ...] = ()
-    # Of each token, the number of the one it follows, which comes earlier; -1: the last known token. (): a chain.
-    # Tokens with the same parent differ.
-    parents: tuple[int, ...] = ()
     draws: bool = False
 
     @property
@@ -71,25 +45,12 @@ class Plan:
         """Whether the plan is predicted to be no slower than plain decoding."""
         return (self.predicted_tpt or 0.0) >= (self.plain_tpt or 0.0)
 
-    @property
-    def most_rows(self) -> int:
-        """The most rows that the draft adds to the verify pass. All its tokens but the last are confident."""
-        widest = max((width for _, width in self.siblings), default=1)
-        return (self.gamma - 1) * tree_width(self.siblings, self.min_confidence) + widest if self.gamma else 0
-
     def capped(self, gamma: int) -> Plan:
         """Return the plan with at most `gamma` tokens: the first ones, if they are given."""
         if gamma >= self.gamma:
             return self
         gamma = max(gamma, 0)
-        return replace(self, gamma=gamma, tokens=self.tokens[:gamma], parents=self.parents[:gamma])
-
-    def within(self, room: int) -> Plan:
-        """Return the plan up to the first token beyond `room` positions after the last known token."""
-        if not self.parents:
-            return self.capped(room)
-        deep = (number for number, depth in enumerate(depths(self.parents)) if depth > room)
-        return self.capped(next(deep, self.gamma))
+        return replace(self, gamma=gamma, tokens=self.tokens[:gamma])
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +110,7 @@ class WorkOutput:
     """
 
     tokens: tuple[int, ...]
-    drafted: int = 0  # without siblings: the longest path of a tree
-    siblings: int = 0  # verified besides
+    drafted: int = 0
     confidences: tuple[float, ...] = ()
     references: References | None = None
     draws: tuple[int, ...] = ()  # `Outcome.draws`
@@ -160,11 +120,6 @@ class WorkOutput:
     @property
     def accepted(self) -> int:
         return len(self.tokens) - 1 if self.tokens else 0
-
-    @property
-    def draft_rows(self) -> int:
-        """The rows that the draft added to the verify pass."""
-        return self.drafted + self.siblings
 
 
 @dataclass(slots=True)

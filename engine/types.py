@@ -259,13 +259,13 @@ class EngineInfo:
     device: str
     dtype: str
     default_policy: str
-    policies: tuple[str, ...]  # available ones
     profile_file: str
     profile_hardware: str
     sampling_defaults: tuple[tuple[str, float], ...] = ()  # the checkpoint's defaults, by SamplingParams field
     tool_format: str = ""  # how the chat template writes tool calls, as `--tool-call-parser` names it; "": no tools
     thinks: bool = False  # whether the model writes its reasoning between <think> tags
     max_queued: int = 0  # requests that may wait beyond the running ones
+    policies: tuple[str, ...] = ()  # available ones
     unavailable_policies: tuple[tuple[str, str], ...] = ()  # further policies, each with the reason
     num_blocks: int = 0  # blocks of the K/V cache
     block_size: int = 0  # tokens per block

@@ -53,19 +53,17 @@ class Setting:
 
 
 def settings_of(kind: type, prefix: str = "") -> Iterator[Setting]:
-    """Yield the settings of a dataclass. A field `inner` or `inner_` that is a dataclass has settings `inner_…`."""
+    """Yield the settings of a dataclass. A field `inner` that is a dataclass has settings `inner_…`."""
     hints = get_type_hints(kind)
     for spec in fields(kind):
         hint = hints[spec.name]
         if isinstance(hint, type) and is_dataclass(hint):
-            yield from settings_of(hint, _inner_prefix(prefix + spec.name))
+            yield from settings_of(hint, f"{prefix}{spec.name}_")
+        elif added := spec.metadata["added"]:
+            for each in added.values():
+                yield from settings_of(each, each.prefix())
         else:
             yield Setting(prefix + spec.name, spec, hint)
-
-
-def _inner_prefix(name: str) -> str:
-    """Return the prefix of a nested dataclass's settings. Fields named like a keyword (`del`) end with a `_`."""
-    return name.rstrip("_") + "_"
 
 
 def add_arguments(parser: argparse.ArgumentParser, kind: type, *, baselines: bool = False) -> None:
@@ -134,7 +132,9 @@ class Settings:
         for spec in fields(kind):  # type: ignore[arg-type]
             setting = Setting(prefix + spec.name, spec, hints[spec.name])
             if isinstance(setting.hint, type) and is_dataclass(setting.hint):
-                arguments[spec.name] = self.build(setting.hint, _inner_prefix(setting.name))
+                arguments[spec.name] = self.build(setting.hint, setting.name + "_")
+            elif added := spec.metadata["added"]:
+                arguments[spec.name] = tuple(self.build(each, each.prefix()) for each in added.values())
             elif setting.name in self.values:
                 source, raw = self.values[setting.name]
                 try:

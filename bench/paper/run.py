@@ -8,9 +8,9 @@ import platform
 import shlex
 import sys
 from collections.abc import Sequence
-from functools import partial
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from bench.cells import compare
 from bench.contenders import contenders
@@ -24,10 +24,9 @@ from bench.results import Lines, aligned, facts_text
 from bench.workloads import SAMPLES, Selection
 from engine.config.engine import EngineConfig
 from engine.config.fields import COUNT
-from engine.config.policies import TUNED_POLICIES
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
-from engine.runtime.layer_sets import find_layer_sets
+from papers.layer_sets import TUNED_POLICIES
 
 _SHORTEST = 256  # tokens of the first context
 
@@ -136,10 +135,12 @@ def _outside(
 
     Raises ConfigError without layer sets, or without such prompts.
     """
-    sets, missing = find_layer_sets(config, model.source, partial(model.tuned_path, config))
+    core = model.core(config)
+    sets: dict[str, Any] = {name: core.policy(name) for name in TUNED_POLICIES if name in core.info.policies}
+    missing = {name: why for name, why in core.info.unavailable_policies if name in TUNED_POLICIES}
     if not sets:
         raise ConfigError(f"ood needs layer sets: {'; '.join(f'{name}: {why}' for name, why in missing.items())}")
-    tuned = list(sets["knn-ssd"].sets) if "knn-ssd" in sets else []
+    tuned = list(sets["knn-ssd"].layer_sets.sets) if "knn-ssd" in sets else []
     outside = {domain: own for domain, own in groups.items() if domain not in tuned}
     if not outside:
         raise ConfigError(f"layer sets were tuned on all domains of these prompts ({', '.join(tuned)}); give --dataset")

@@ -5,27 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from engine.config.fields import AMOUNT, COUNT, SHARE, check, parse_file, parse_memory, setting
+from engine.config.fields import AMOUNT, COUNT, SHARE, PolicySettings, check, parse_file, parse_memory, setting
 from engine.config.grammar import GrammarConfig
 from engine.config.policies import (
+    ADDED,
     BASELINES,
     DRAFT_POLICIES,
-    ASDConfig,
-    ClaspConfig,
-    DelConfig,
     FixedConfig,
-    JacobiConfig,
-    KnapsackConfig,
     KnapSpecConfig,
-    KnnSSDConfig,
-    LayerSkipConfig,
-    LookaheadConfig,
     PromptLookupConfig,
-    SelfSDConfig,
-    SwiftConfig,
 )
-from engine.errors import ConfigError
+from engine.errors import PAPERS, ConfigError
+
+S = TypeVar("S", bound=PolicySettings)
 
 
 @dataclass(frozen=True)
@@ -86,7 +80,7 @@ class EngineConfig:
         choices=("auto", "none", "4", "5", "6", "8"),
         group="drafting",
     )
-    draft_policy: str = setting("knapspec", "draft policy of requests that name none", choices=DRAFT_POLICIES)
+    draft_policy: str = setting("knapspec", f"draft policy of requests that name none: {', '.join(DRAFT_POLICIES)}")
     draft_memory: int | float = setting(
         0.5,
         "maximum memory for the copy of the weights for drafts: a size (4GiB) or a share of free memory (0.5)",
@@ -110,20 +104,15 @@ class EngineConfig:
         limits=SHARE,
         group=BASELINES,
     )
-    knapsack: KnapsackConfig = KnapsackConfig()
     fixed: FixedConfig = FixedConfig()
-    layerskip: LayerSkipConfig = LayerSkipConfig()
-    self_sd: SelfSDConfig = SelfSDConfig()
-    knn_ssd: KnnSSDConfig = KnnSSDConfig()
-    swift: SwiftConfig = SwiftConfig()
-    del_: DelConfig = DelConfig()
-    clasp: ClaspConfig = ClaspConfig()
-    asd: ASDConfig = ASDConfig()
     prompt_lookup: PromptLookupConfig = PromptLookupConfig()
-    lookahead: LookaheadConfig = LookaheadConfig()
-    jacobi: JacobiConfig = JacobiConfig()
+    policies: tuple[PolicySettings, ...] = setting((), "", added=ADDED)  # of other policies; `of` finds them
 
     def __post_init__(self) -> None:
+        if self.draft_policy not in DRAFT_POLICIES:
+            raise ConfigError(
+                f"--draft-policy must be one of {', '.join(DRAFT_POLICIES)}, not {self.draft_policy}; {PAPERS}"
+            )
         check(self)
         if self.max_num_batched_tokens is not None and self.max_num_batched_tokens < self.max_num_seqs:
             raise ConfigError(
@@ -133,3 +122,7 @@ class EngineConfig:
             raise ConfigError("--kernels native needs a CPU and --dtype bfloat16")
         if not self.prefill_stall > 0:
             raise ConfigError(f"--prefill-stall must be a positive number of seconds, not {self.prefill_stall}")
+
+    def of(self, kind: type[S]) -> S:
+        """Return the settings of a policy that a package adds, by their class; the defaults if none are given."""
+        return next((each for each in self.policies if isinstance(each, kind)), kind())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from dataclasses import field, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from engine.errors import ConfigError
 
@@ -70,13 +70,15 @@ def setting(
     limits: tuple[float, float] | None = None,
     parse: Callable[[str], T] | None = None,
     group: str = "",
+    added: Mapping[str, type[PolicySettings]] | None = None,
 ) -> T:
     """Declare a field of a settings dataclass, for `check` and `server.settings`.
 
     `choices` are the allowed values, `limits` the lowest and the highest. `parse` turns text into the value.
-    `group` is a title in the help, for this setting and those after it.
+    `group` is a title in the help, for this setting and those after it. A field with `added` holds a tuple of settings
+    of these classes in place of a value.
     """
-    metadata = {"help": help, "choices": choices, "limits": limits, "parse": parse, "group": group}
+    metadata = {"help": help, "choices": choices, "limits": limits, "parse": parse, "group": group, "added": added}
     return field(default=default, metadata=metadata)
 
 
@@ -90,7 +92,7 @@ def check(config: DataclassInstance, prefix: str = "") -> None:
     for spec in fields(config):
         name, value = flag(prefix + spec.name), getattr(config, spec.name)
         if is_dataclass(value) and not isinstance(value, type):
-            check(value, f"{prefix}{spec.name.rstrip('_')}_")
+            check(value, f"{prefix}{spec.name}_")
             continue
         choices, limits = spec.metadata["choices"], spec.metadata["limits"]
         if choices and value not in choices:
@@ -99,3 +101,23 @@ def check(config: DataclassInstance, prefix: str = "") -> None:
             low, high = limits
             allowed = f"at least {low:.12g}" if high == math.inf else f"between {low:.12g} and {high:.12g}"
             raise ConfigError(f"{name} must be {allowed}, not {value}")
+
+
+@dataclass(frozen=True)
+class PolicySettings:
+    """Settings of a draft policy that an installed package adds; all of them have defaults.
+
+    A subclass is an entry point of the group `knapserve.policies`, under the policy's name. That name, with `_` for
+    `-`, precedes the names of the settings in flags, variables and files. Raises ConfigError for values out of range.
+    """
+
+    name: ClassVar[str]
+    policy: ClassVar[str]  # "module:class" of the `DraftPolicy`, which the engine imports
+
+    @classmethod
+    def prefix(cls) -> str:
+        """Return what precedes the names of the settings."""
+        return cls.name.replace("-", "_") + "_"
+
+    def __post_init__(self) -> None:
+        check(self, self.prefix())

@@ -45,14 +45,21 @@ class EngineCore:
         clock: Clock,
         kernels: KernelLibrary | None = None,
     ) -> None:
+        """Make the policies. Raises ConfigError, TunedFileError."""
         blocks = scheduler.blocks
-        self.info = replace(info, num_blocks=blocks.capacity, block_size=blocks.block_size)
+        self.proposer = Proposer(scheduler, policies, clock)
+        self.info = replace(
+            info,
+            num_blocks=blocks.capacity,
+            block_size=blocks.block_size,
+            policies=tuple(self.proposer.policies),
+            unavailable_policies=tuple(self.proposer.unavailable.items()),
+        )
         self.tokenizer = tokenizer
         self.scheduler = scheduler
         self.runner = runner
         self.costs: CostModel = policies.costs
         self._clock = clock
-        self.proposer = Proposer(scheduler, policies, clock)
         self.processors = Processors(tokenizer, info, kernels, policies.config.grammar)
         self._lookup_counts = AgreementCounts()  # the counts of all requests
         self._served: tuple[list[str], list[str]] = [], []  # ids of the requests of the last two rounds
@@ -216,7 +223,7 @@ class EngineCore:
             waiting=len(scheduler.waiting),
             deferred=scheduler.deferred,
             kv_usage=scheduler.blocks.usage,
-            batched_tokens=sum(len(w.tokens) + o.draft_rows for w, o in zip(plan.work, out.outputs, strict=True)),
+            batched_tokens=sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True)),
             prompt_tokens=sum(len(w.tokens) for w in plan.work if w.reads_prompt),
             draft_seconds=out.draft_seconds,
             verify_seconds=out.verify_seconds,

@@ -1,45 +1,35 @@
-"""The draft policies by name. Some are available only if the context has what they need."""
+"""The draft policies by name."""
 
 from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import Any
 
-from engine.config.policies import TUNED_POLICIES
+from engine.config.policies import ADDED
 from engine.draft.base import DraftPolicy, PolicyContext
-from engine.draft.baselines.asd import AdaptiveDrop
-from engine.draft.baselines.clasp import InContextSkip
-from engine.draft.baselines.dynamic_exit import DynamicExit
-from engine.draft.baselines.fixed import NoDraft, UniformSkip
-from engine.draft.baselines.jacobi import Jacobi
-from engine.draft.baselines.knapsack import PublishedKnapSpec
-from engine.draft.baselines.knn_ssd import KnnSSD
-from engine.draft.baselines.layerskip import EarlyExit
-from engine.draft.baselines.lookahead import Lookahead
-from engine.draft.baselines.prompt_lookup import PromptLookup
-from engine.draft.baselines.self_sd import SelfSD
-from engine.draft.baselines.swift import Swift
+from engine.draft.fixed import NoDraft, UniformSkip
 from engine.draft.knapspec import KnapSpec
+from engine.draft.prompt_lookup import PromptLookup
+from engine.errors import ConfigError, PolicyUnavailableError
 
 POLICIES: dict[str, Callable[[PolicyContext], DraftPolicy[Any]]] = {
     kind.name: kind
-    for kind in (
-        KnapSpec,
-        PublishedKnapSpec,
-        UniformSkip,
-        EarlyExit,
-        Swift,
-        DynamicExit,
-        InContextSkip,
-        AdaptiveDrop,
-        KnnSSD,
-        SelfSD,
-        PromptLookup,
-        Lookahead,
-        Jacobi,
-        NoDraft,
-    )
+    for kind in (KnapSpec, UniformSkip, PromptLookup, *(resolve_name(kind.policy) for kind in ADDED.values()), NoDraft)
 }
 
 
-def available(context: PolicyContext) -> tuple[str, ...]:
-    """Return the names of the policies that can be made from a context."""
-    return tuple(name for name in POLICIES if name not in TUNED_POLICIES or name in context.tuned)
+def make_policies(context: PolicyContext) -> tuple[dict[str, DraftPolicy[Any]], dict[str, str]]:
+    """Make all policies that have what they need; return the others too, each with the reason.
+
+    Raises ConfigError for settings that do not fit the model, and if the default policy is not available; policies
+    raise TunedFileError for files that the settings name.
+    """
+    made: dict[str, DraftPolicy[Any]] = {}
+    unavailable: dict[str, str] = {}
+    for name, make in POLICIES.items():
+        try:
+            made[name] = make(context)
+        except PolicyUnavailableError as error:
+            if name == context.config.draft_policy:
+                raise ConfigError(f"--draft-policy {name} is not available: {error}") from None
+            unavailable[name] = str(error)
+    return made, unavailable

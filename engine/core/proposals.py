@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from engine.clock import Clock
-from engine.core.policies import POLICIES, available
+from engine.core.policies import make_policies
 from engine.core.request import Request
 from engine.core.scheduler import Scheduler
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext
@@ -28,16 +28,16 @@ class Proposer:
     """The policies of one engine, and the plans they propose for the running requests."""
 
     def __init__(self, scheduler: Scheduler, context: PolicyContext, clock: Clock) -> None:
-        """Make all available policies. Raises ConfigError for settings that do not fit the model."""
+        """Make all available policies. Raises ConfigError, TunedFileError."""
         self._scheduler, self._context, self._clock = scheduler, context, clock
-        self._policies = {name: POLICIES[name](context) for name in available(context)}
+        self.policies, self.unavailable = make_policies(context)
         self._last: _UniformBatch | None = None
 
     def policy(self, name: str) -> DraftPolicy[Any]:
         """Return the one instance of a policy. Raises UnknownPolicyError."""
-        if name not in self._policies:
-            raise UnknownPolicyError(name, tuple(self._policies), self._context.unavailable.get(name, ""))
-        return self._policies[name]
+        if name not in self.policies:
+            raise UnknownPolicyError(name, tuple(self.policies), self.unavailable.get(name, ""))
+        return self.policies[name]
 
     def can_reuse_plans(self) -> bool:
         """Whether the last plans hold for one more round, so that `propose` need not run."""
@@ -87,7 +87,7 @@ class Proposer:
                 copying = request.policy.plan_copy(lookup, most, plan, batch.contexts, context.costs)
                 if copying is not None:
                     copied = match.tokens[: copying.gamma]
-                    request.plan = replace(copying, tokens=copied, parents=(), draws=False)
+                    request.plan = replace(copying, tokens=copied, draws=False)
                     request.source = match.source
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from engine.clock import Clock
@@ -202,7 +201,7 @@ class Scheduler:
         works: list[Work] = []
         for request in decoding:
             draft = self._draft(request, drafting)
-            added = draft.most_rows if draft else 0
+            added = draft.gamma if draft else 0
             spare -= added
             drafting -= added
             works.append(self._work(request, 1, draft, request.policy.rows_to_record(request.view)))
@@ -252,11 +251,7 @@ class Scheduler:
         """Return the request's plan, cut to its room, the row budget and the free cache; None for γ = 0."""
         if request.plan is None:
             return None
-        plan = request.plan.within(request.room - 1)
-        if plan.siblings:
-            if plan.most_rows <= rows and self.blocks.grow(request.slab, len(request.tokens) + plan.most_rows):
-                return plan
-            plan = replace(plan, siblings=())
+        plan = request.plan.capped(request.room - 1)
         gamma = min(plan.gamma, rows)
         while gamma > 0 and not self.blocks.grow(request.slab, len(request.tokens) + gamma):
             gamma //= 2

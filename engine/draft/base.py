@@ -8,7 +8,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from engine.architecture.spec import ModelSpec, Variants
 from engine.clock import Clock
@@ -17,6 +18,7 @@ from engine.draft.lookup import Lookup, plan_lookup
 from engine.step import Plan, References
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
     from engine.draft.costs import CostModel
@@ -115,7 +117,8 @@ class DraftPolicy(ABC, Generic[State]):
     """Proposes plans once a round, for all of its requests together: requests that draft share each pass.
 
     A policy has to `propose`. It may `observe` rounds to learn from them, with a state of its own for each request, and
-    record verified rows for a search.
+    record verified rows for a search. It is made from a `PolicyContext`, and raises PolicyUnavailableError then if it
+    lacks something.
     """
 
     name: ClassVar[str]
@@ -162,5 +165,6 @@ class PolicyContext:
     config: EngineConfig
     costs: CostModel
     clock: Clock
-    tuned: Mapping[str, Any] = field(default_factory=dict)  # what `knapserve tune` found, by policy
-    unavailable: Mapping[str, str] = field(default_factory=dict)  # policies without what they need of it, and why
+    plans: Mapping[Variants, np.ndarray] = field(default_factory=dict)  # to begin with, and their acceptance counts
+    fingerprint: str = ""  # of the checkpoint
+    tuned_path: Callable[[str], Path] = Path  # the file in which `knapserve tune` stores what a policy needs

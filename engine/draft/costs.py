@@ -144,7 +144,7 @@ class CostModel:
         contexts = [w.start for w in work]
         seen: list[_Seen] = []
         if tokens == requests:  # reading prompts is work of its own
-            rows, each = tokens + sum([o.draft_rows for o in out.outputs]), max(overhead / requests, 0.0)
+            rows, each = tokens + sum(drafted), max(overhead / requests, 0.0)
             bounded = min(each, 2.0 * self._outside or each)  # a stall counts as twice the usual
             self._outside += _SPEED_WEIGHT * (bounded - self._outside)
             predicted = self._price(self._all, rows, contexts, rows / requests)

@@ -61,12 +61,11 @@ class KnapSpec(DraftPolicy["SearchState"]):
             raise ConfigError("knapspec_menu is low-bit, but there is no copy of this model in fewer bits")
         self.searcher = Searcher(self._config, self._costs, self._clock, low_bit=low_bit)
         self.estimator = Estimator(self._costs, self._config.gamma, _MEMORY)
-        tuned: PlanCounts = context.tuned.get(self.name, {})
-        for variants, counts in tuned.items():
+        for variants, counts in context.plans.items():
             self.estimator.add(variants, counts, 1)
         if low_bit:
             for copy in ((LOW_BIT,) * len(context.spec.whole), (WINDOW, LOW_BIT) * context.spec.layers + (LOW_BIT,)):
-                if copy not in tuned:
+                if copy not in context.plans:
                     self.estimator.add(copy, _COPY_PRIOR)
         self._searches = self._config.gamma > 0 and self._config.budget > 0
         self._round = 0

@@ -33,17 +33,14 @@ class ContextAttention : protected TileAttention {
 protected:
     explicit ContextAttention(ThreadPool &pool) : pool(pool) {}
 
-    // Divides the attention of the active rows into units of neighbouring rows of one slab; a row that branches off
-    // from its tree's first path is a unit of its own. If rows and heads are too few to occupy the pool, each part of a
-    // context becomes a unit of its own, merged afterwards.
+    // Divides the attention of the active rows into units of neighbouring rows of one slab. If rows and heads are too
+    // few to occupy the pool, each part of a context becomes a unit of its own, merged afterwards.
     void plan_units() {
         units.clear();
         int parts = 1;
         for (int i = 0; i < active_count;) {
             int n = 1;
-            while (i + n < active_count && n < UNIT_ROWS && p->slabs[active[i + n]] == p->slabs[active[i]] &&
-                   !branches_off(active[i]) && !branches_off(active[i + n]))
-                n++;
+            while (i + n < active_count && n < UNIT_ROWS && p->slabs[active[i + n]] == p->slabs[active[i]]) n++;
             units.push_back({i, n, ALL_PARTS});
             for (int r = 0; r < n; r++) parts = std::max(parts, p->positions[active[i + r]] / PART_POSITIONS + 1);
             i += n;
@@ -78,9 +75,6 @@ protected:
     }
 
     int first_visible(int position) const { return window ? std::max(0, position + 1 - window) : 0; }
-
-    // Whether a row sees other keys and values at its last positions than the cache has there.
-    bool branches_off(int row) const { return p->tree && p->tree->ends[row] <= p->positions[row]; }
 
     // Returns the positions from … to - 1 that a row sees of the context, or of the sinks before it.
     std::pair<int, int> visible(int position, bool beginning) const {
@@ -135,16 +129,10 @@ protected:
         float *k = normalised(m->heads + kv);
         for (int d = 0; d < width; d += LANES) store(k + d, rotate(load<vf>(k + d), load<vf>(rope + d)));
         if (p->read_only) return;
-        const int slot = p->tree ? p->tree->slots[row] : position;
-        store_row(i, kv, block(index, row, kv, slot / BLOCK), slot % BLOCK);
-    }
-
-    // Writes key and value of row i of the active rows, for one kv head, to a place of a block.
-    ONE_COPY void store_row(int i, int kv, bf16 *block, int lane) const {
-        const int width = m->head_dim;
-        const float *k = qkv + (int64_t(i) * (m->heads + 2 * m->kv_heads) + m->heads + kv) * width;
         const float *v = k + m->kv_heads * width;
-        bf16 *to_k = block + 2 * lane, *to_v = block + BLOCK * width + lane / 2 * 2 * width + lane % 2;
+        bf16 *to = block(index, row, kv, position / BLOCK);
+        const int lane = position % BLOCK;
+        bf16 *to_k = to + 2 * lane, *to_v = to + BLOCK * width + lane / 2 * 2 * width + lane % 2;
         for (int d = 0; d < width; d += LANES) {
             bf16 kept[LANES];
             store(kept, to_bf16(load<vf>(k + d)));
@@ -152,25 +140,6 @@ protected:
             store(kept, to_bf16(load<vf>(v + d)));
             for (int j = 0; j < LANES; j++) to_v[2 * (d + j)] = kept[j];
         }
-    }
-
-    // Copies a tile as a row that branches off sees it: with keys and values of the row, and of the ancestors that the
-    // cache does not have at their positions. Sums then run in the same order as for a row of a chain.
-    Tile tile_of_branch(int row, int kv, const Tile &blocks, int tile) const {
-        const size_t size = 2 * BLOCK * m->head_dim;  // elements of a block
-        thread_local std::vector<bf16> room;
-        room.resize(std::max(room.size(), TILE / BLOCK * size + 64));
-        bf16 *copy = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64 / sizeof(bf16);
-        Tile found;
-        for (int b = 0; b < TILE / BLOCK; b++) {
-            std::memcpy(copy + b * size, blocks.block[b], size * sizeof(bf16));
-            found.block[b] = copy + b * size;
-        }
-        for (int seen = row; seen >= 0; seen = p->tree->parents[seen]) {
-            const int place = p->positions[seen] - tile;  // active rows are all rows, as in every verify pass
-            if (place >= 0 && place < TILE) store_row(seen, kv, copy + place / BLOCK * size, place % BLOCK);
-        }
-        return found;
     }
 
     // Rotates pairs (a, b) by angles given as pairs (c, s) of cosine and sine: a·c - b·s, b·c + a·s.
@@ -335,8 +304,6 @@ protected:
                 following = tile_of(index, row, kv, tile + TILE, high);
                 next_tile = &following;  // only the first queries prefetch: the hardware notices the pattern too late
             }
-            if (!start && branches_off(row) && tile + TILE > p->tree->ends[row])
-                blocks = tile_of_branch(row, kv, blocks, tile);
             const int n = int(queries.size());
             for (int i = 0; i < n;) {
                 const int used = queries[i].blocks_of(tile);

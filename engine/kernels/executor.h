@@ -90,7 +90,7 @@ private:
             }
             layers.run(m, cache,
                        {embed_head.rope, x, slabs.data(), positions.data(), plans.data(), nullptr, int32_t(width), rows,
-                        0, 2 * m.layers, 0, nullptr},
+                        0, 2 * m.layers, 0},
                        embed_head.head + plans[width - 1] - TARGET);
             for (int i = 0, j; i < rows; i = j) {  // rows that share a head are multiplied together
                 const uint8_t head = plans[(i + 1) * width - 1];
@@ -123,8 +123,7 @@ private:
         float *x = x_.get(size_t(v.rows) * m.hidden);
         for (int i = 0; i < v.rows; i++) embed(embed_head, m.hidden, v.tokens[i], x + size_t(i) * m.hidden);
         layers.run(m, cache,
-                   {embed_head.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0, v.tree},
-                   &head);
+                   {embed_head.rope, x, v.slabs, v.positions, v.plan, v.records, 0, v.rows, 0, 2 * m.layers, 0}, &head);
         if (!v.draws) return;
         for (int i = 0; i < v.draws; i++)
             if (v.draw_rows[i] != i)

@@ -88,13 +88,6 @@ struct Cache {
     int32_t pages_per_slab, blocks_per_page;
 };
 
-// Where rows of token trees store their K/V, and what they see (engine/backends/native/attention.py). Arrays [rows].
-struct TreeRows {
-    const int32_t *slots;
-    const int32_t *ends;     // a row sees the cache before this slot. If that ends before its own position, the row
-    const int32_t *parents;  // sees besides this row of the pass, that row's parent, and so on (-1: none), and itself
-};
-
 // Rows that go through sublayers first … last - 1. A slab is one request's part of the cache.
 struct Pass {
     const float *rope;         // [positions][head_dim/2][cosine, sine]
@@ -105,8 +98,7 @@ struct Pass {
     float *records;       // [last - first + 1][rows][hidden], the stream before each sublayer and at the end, or null
     int32_t plan_stride;  // 0 if all rows share a plan
     int32_t rows, first, last;
-    int32_t read_only;     // a row sees the cache before its position, and itself; the cache does not change
-    const TreeRows *tree;  // null if every row is stored at its position
+    int32_t read_only;  // a row sees the cache before its position, and itself; the cache does not change
 };
 
 // How one request samples. sampling.h and engine/sampling/sample.py compute the same.
@@ -160,7 +152,6 @@ struct VerifyBatch {
     int32_t *drawn;  // [draws]: tokens
     float **scores;  // set to the logits [draws][vocabulary], divided by the temperature; valid until the next call
     float *records;  // as in Pass
-    const TreeRows *tree;
     int32_t rows, draws;
 };
 

@@ -65,19 +65,12 @@ class Cache(Structure):
     )
 
 
-class TreeRows(Structure):
-    """Describe where rows of token trees store their K/V, and what they see."""
-
-    _fields_ = _fields((_INT32S, "slots ends parents"))
-
-
 class Pass(Structure):
     """Describe the rows of a pass and the sublayers first … last-1 that it runs."""
 
     _fields_ = _fields(
         (c_void_p, "rope x slabs positions plans records"),
         (c_int32, "plan_stride rows first last read_only"),
-        (POINTER(TreeRows), "tree"),
     )
 
 
@@ -133,6 +126,5 @@ class VerifyBatch(Structure):
         (_INT32S, "drawn"),
         (POINTER(c_void_p), "scores"),
         (c_void_p, "records"),
-        (POINTER(TreeRows), "tree"),
         (c_int32, "rows draws"),
     )

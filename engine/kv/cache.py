@@ -66,10 +66,6 @@ class Cache(ABC):
         for slab, first, pages in placements:
             self.tables[slab, first : first + len(pages)] = torch.tensor(pages, dtype=torch.int32)
 
-    @abstractmethod
-    def move(self, slab: int, source: int, target: int) -> None:
-        """Copy the K/V of one slot of a slab to another slot, in all layers."""
-
     def fill(self, slab: int, tokens: int) -> None:
         """Fill the pages of a slab's first `tokens` slots with random values, to time passes after a context."""
         pages = self.tables[slab, : -(-tokens // self.block_size)].long().to(self.device)
@@ -125,12 +121,6 @@ class PagedCache(Cache):
             first = int(slots[0, 0])
             return Slots(self, slice(first, first + end - begin))
         return Slots(self, slots.to(self.device))
-
-    def move(self, slab: int, source: int, target: int) -> None:
-        places = to_device([*self.slots(slab, source, 1), *self.slots(slab, target, 1)], self.device)
-        for layer in self.layers:
-            flat = layer.view(-1, *layer.shape[2:])
-            flat.index_copy_(0, places[1:], flat.index_select(0, places[:1]))
 
     @property
     def layers(self) -> Sequence[Tensor]:

@@ -27,34 +27,16 @@ Batch = TypeVar("Batch", covariant=True)
 
 
 class Segment(NamedTuple):
-    """Rows of one request in a pass: consecutive positions, or a tree of tokens.
-
-    Row i stores its K/V in slot start + i. In a tree it sees the slots before `start`, its ancestors and itself, and
-    its position is `start` plus the number of its ancestors.
-    """
+    """Rows of one request in a pass, at consecutive positions from `start` on."""
 
     slab: int
     start: int
     rows: int
-    parents: tuple[int, ...] = ()  # the row of each row's parent, which comes earlier; -1: the root. (): a chain
 
     @property
-    def slots(self) -> range:
-        """The slot of each row."""
+    def positions(self) -> range:
+        """The position of each row."""
         return range(self.start, self.start + self.rows)
-
-    @property
-    def positions(self) -> Sequence[int]:
-        """The position of each row, from which RoPE and sampling noise come."""
-        return [self.start + len(path) - 1 for path in self.paths] if self.parents else self.slots
-
-    @property
-    def paths(self) -> list[tuple[int, ...]]:
-        """For each row of a tree, the rows from the root to it, both included."""
-        paths: list[tuple[int, ...]] = []
-        for row, parent in enumerate(self.parents):
-            paths.append((row,) if parent < 0 else (*paths[parent], row))
-        return paths
 
 
 class AttentionBatch(Protocol):
@@ -190,8 +172,6 @@ class SdpaAttention:
         """Whether a segment joins a group's call: copying its K/V must cost less than a call of its own."""
         if segment.rows > _PROMPT_ROWS or group[-1].rows > _PROMPT_ROWS:
             return False
-        if segment.parents or group[-1].parents:
-            return False
         lengths = [s.start + s.rows for s in (*group, segment)]
         return 2 * max(lengths) * self._token_bytes <= _BYTES_PER_CALL  # a shared call copies all K/V
 
@@ -216,9 +196,7 @@ class SdpaAttention:
                 row += segment.rows
             call.gather = to_device(gather, device)
             call.scatter = to_device(scatter, device)
-        if group[0].parents:
-            call.mask = self._tree_mask(group[0], begin, call.folded, window, sinks)
-        elif width > 1 or any(s.start + s.rows != length for s in group):
+        if width > 1 or any(s.start + s.rows != length for s in group):
             call.mask = self._mask(group, width, begin, length, call.folded, window, sinks)
         return call
 
@@ -237,24 +215,6 @@ class SdpaAttention:
             hidden |= (keys <= seen[:, :, None] - window) & (keys >= sinks)
         mask = torch.zeros(hidden.shape, dtype=self.cache.dtype, device=device)
         return mask.masked_fill_(hidden, float("-inf"))[:, None]
-
-    def _tree_mask(self, segment: Segment, begin: int, folded: bool, window: int, sinks: int) -> Tensor:
-        """Return the additive mask [1, 1, rows, sinks + length - begin] of a tree's rows."""
-        start, device = segment.start, self.cache.device
-        own = torch.tensor(segment.positions)
-        seen = torch.zeros(segment.rows, segment.rows, dtype=torch.bool)
-        for row, path in enumerate(segment.paths):
-            seen[row, list(path)] = True
-        first = torch.arange(min(sinks, begin))
-        position = torch.cat([first, torch.arange(begin, start), own])  # the position of each key
-        before = torch.ones(segment.rows, len(position) - segment.rows, dtype=torch.bool)
-        visible = torch.cat([before, seen], dim=1)
-        if window:
-            visible &= (position > own[:, None] - window) | (position < sinks)
-        if folded:
-            visible = visible.repeat_interleave(self.spec.heads // self.spec.kv_heads, dim=0)
-        mask = torch.zeros(visible.shape, dtype=self.cache.dtype).masked_fill_(~visible, float("-inf"))
-        return mask.to(device)[None, None]
 
 
 class SdpaBatch:

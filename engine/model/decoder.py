@@ -17,7 +17,6 @@ from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
 from engine.quantised.packed import PackedRows
 from engine.sampling.sample import Edit, Sampler, draft_noise
-from engine.step import tree_width
 from engine.tensors import to_device
 
 Batch = TypeVar("Batch")
@@ -165,8 +164,7 @@ class DecoderOf(ABC, Generic[Batch]):
             if not alive:
                 break
             current = following or _DraftPass(self, attention, alive)
-        siblings = [draft.siblings for draft in drafts]
-        return Drafted([draft.tokens for draft in drafts], [draft.confidences for draft in drafts], passes, siblings)
+        return Drafted([draft.tokens for draft in drafts], [draft.confidences for draft in drafts], passes)
 
     def verify(
         self,
@@ -220,7 +218,6 @@ class _Draft:
     request: DraftRequest
     tokens: list[int] = field(default_factory=list)
     confidences: list[float] = field(default_factory=list)
-    siblings: list[list[int]] = field(default_factory=list)  # each token's siblings
 
     @property
     def alive(self) -> bool:
@@ -234,10 +231,9 @@ class _Draft:
         edit = self.request.edit
         return None if edit is None else partial(_edit_row, edit, tuple(self.tokens))
 
-    def append(self, token: int, confidence: float, siblings: list[int]) -> None:
+    def append(self, token: int, confidence: float) -> None:
         self.tokens.append(max(token, 0))  # -1: not a number; verification notices
         self.confidences.append(confidence)
-        self.siblings.append(siblings)
 
 
 def _edit_row(edit: Callable[[Tensor, Sequence[int]], None], drafted: tuple[int, ...], logits: Tensor) -> None:
@@ -266,14 +262,13 @@ class _DraftPass(Generic[Batch]):
             x = decoder.embed_ids(last)
         plans = [draft.request.variants for draft in drafts]
         x = decoder.run_plans(x, batch, plans)
-        self._logits = decoder.heads(x, plans)
-        self._positions = [end + 1 for end in ends]  # the positions of the drawn tokens
-        self._noise = [draft_noise(plan) for plan in plans]
         self._drawn = decoder.sampler.sample(
-            *(self._logits, [draft.request.sampling for draft in drafts], self._positions),
+            decoder.heads(x, plans),
+            [draft.request.sampling for draft in drafts],
+            [end + 1 for end in ends],  # the positions of the drawn tokens
             confidence=True,
             edits=() if unread else [draft.edit for draft in drafts],
-            noise=self._noise,
+            noise=[draft_noise(plan) for plan in plans],
         )
 
     def start_next(self) -> _DraftPass[Batch] | None:
@@ -291,17 +286,5 @@ class _DraftPass(Generic[Batch]):
         drawn = self._drawn.wait()
         for i, draft in enumerate(self._drafts):
             if draft.alive:
-                token, confidence = drawn.tokens[i], drawn.confidence[i]
-                draft.append(token, confidence, self._siblings(i, token, confidence))
+                draft.append(drawn.tokens[i], drawn.confidence[i])
         return [draft for draft in self._drafts if draft.alive]
-
-    def _siblings(self, i: int, token: int, confidence: float) -> list[int]:
-        """Return the next best tokens after the one that draft i drew."""
-        draft = self._drafts[i]
-        count = tree_width(draft.request.siblings, confidence) - 1
-        if not count:
-            return []
-        best = self._decoder.sampler.best(
-            self._logits[i], draft.request.sampling, self._positions[i], count + 1, self._noise[i], draft.edit
-        )
-        return [other for other in best if other != token][:count]

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from engine.architecture.spec import Variants
 from engine.sampling.sample import Edit
-from engine.step import Siblings
 
 if TYPE_CHECKING:
     from engine.types import SamplingParams
@@ -33,7 +32,6 @@ class DraftRequest:
     # A backend may edit only after a token of less confidence than `logits.MASK_BELOW_CONFIDENCE`, and then draw again.
     # A token of more confidence may break the grammar; verification then rejects it. Greedy requests only.
     mask_after_draw: bool = False
-    siblings: Siblings = ()
 
 
 class Drafted(NamedTuple):
@@ -42,7 +40,6 @@ class Drafted(NamedTuple):
     tokens: list[list[int]]
     confidences: list[list[float]]
     passes: int
-    siblings: Sequence[list[list[int]]] = ()  # [requests][tokens]: the next best tokens; empty: none at all
 
 
 class Draws(NamedTuple):

@@ -14,17 +14,14 @@ from engine.checkpoints.source import open_source
 from engine.clock import Clock, SystemClock
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
-from engine.core.policies import POLICIES, available
 from engine.core.rounds import StepRunner
 from engine.core.scheduler import Scheduler
 from engine.draft.base import PolicyContext
 from engine.draft.costs import CostModel
-from engine.errors import ConfigError
 from engine.kv.pages import PageManager
 from engine.logs import progress_bar
 from engine.model.backend import Backend
 from engine.runtime import prior as priors
-from engine.runtime.layer_sets import find_layer_sets
 from engine.runtime.loading import choices
 from engine.runtime.loading.memory import add_draft_copy, cache_size, check_weights_fit, context_length
 from engine.runtime.loading.warmup import warm_up
@@ -58,7 +55,6 @@ class LoadedModel:
         """
         self.clock = clock or SystemClock()
         device = choices.choose_device(config.device)
-        _check_policy(config.draft_policy)
         log.info("loading %s", config.model or f"the default model, {DEFAULT_NAME}")
         self.source = open_source(config.model, defaults=config.generation_config == "auto")
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
@@ -108,7 +104,7 @@ class LoadedModel:
         return priors.path_of(config.profile_dir or store.default_directory(), self.key, self.source.fingerprint, kind)
 
     def prior(self, config: EngineConfig) -> priors.Prior | None:
-        """Return the plans to start with: named, measured here, or the checkpoint's own. Raises PriorError."""
+        """Return the plans to start with: named, measured here, or the checkpoint's own. Raises TunedFileError."""
         return priors.find_prior(config, self.source, self.tuned_path(config), self.draft_bits)
 
     def core(
@@ -124,22 +120,25 @@ class LoadedModel:
 
         With `own_cache`, it may have requests in flight while other cores do. On a GPU, all cores share one cache: only
         a CPU has room for more, as a cache there takes memory only once it is written. `costs`: instead of the
-        profile's. `wrap_runner`: for those who watch the runner. Raises ConfigError, PriorError, LayerSetsError.
+        profile's. `wrap_runner`: for those who watch the runner. Raises ConfigError, TunedFileError.
         """
-        _check_policy(config.draft_policy)
-        layer_sets = find_layer_sets(config, self.source, partial(self.tuned_path, config))
-        if (reason := layer_sets.missing.get(config.draft_policy)) is not None:
-            raise ConfigError(f"--draft-policy {config.draft_policy} is not available: {reason}")
         own_cache &= self.decoder.device.type == "cpu"
         attention = self.backend.attention(self.spec, self.size) if own_cache else self.attention
         runner = wrap_runner(Runner(self.decoder, attention, self.clock, overlaps=overlaps))
         costs = costs or CostModel(self.spec, self.profile)
         scheduler = self._scheduler(config, costs, reserve_next_row=runner.overlaps)
         prior = self.prior(config)
-        tuned = {"knapspec": prior.plans if prior else {}, **layer_sets.sets}
-        policies = PolicyContext(self.spec, config, costs, self.clock, tuned, layer_sets.missing)
+        policies = PolicyContext(
+            self.spec,
+            config,
+            costs,
+            self.clock,
+            plans=prior.plans if prior else {},
+            fingerprint=self.source.fingerprint,
+            tuned_path=partial(self.tuned_path, config),
+        )
         kernels = self.backend.kernels
-        return EngineCore(self._info(policies), self.tokenizer, scheduler, runner, policies, self.clock, kernels)
+        return EngineCore(self._info(config), self.tokenizer, scheduler, runner, policies, self.clock, kernels)
 
     def _scheduler(self, config: EngineConfig, costs: CostModel, *, reserve_next_row: bool) -> Scheduler:
         sequences = self._sequences(config)
@@ -167,8 +166,7 @@ class LoadedModel:
             reserve_next_row=reserve_next_row,
         )
 
-    def _info(self, policies: PolicyContext) -> EngineInfo:
-        config = policies.config
+    def _info(self, config: EngineConfig) -> EngineInfo:
         return EngineInfo(
             model=self.source.name,
             max_model_len=self.length,
@@ -178,8 +176,6 @@ class LoadedModel:
             device=str(self.decoder.device),
             dtype=self.key.dtype,
             default_policy=config.draft_policy,
-            policies=available(policies),
-            unavailable_policies=tuple(policies.unavailable.items()),
             profile_file=self.profile_source,
             profile_hardware=self.key.hardware,
             sampling_defaults=self.source.sampling_defaults,
@@ -190,11 +186,6 @@ class LoadedModel:
 
     def _sequences(self, config: EngineConfig) -> int:
         return min(config.max_num_seqs, self.size.slabs)
-
-
-def _check_policy(name: str) -> None:
-    if name not in POLICIES:
-        raise ConfigError(f"unknown draft policy '{name}'; known: {', '.join(POLICIES)}")
 
 
 def _rows_within(costs: CostModel, seconds: float, context: int) -> int:

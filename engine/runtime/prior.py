@@ -6,21 +6,20 @@ import json
 import logging
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from engine.architecture.spec import LOW_BIT, SKIP, Variants, windows_fit
+from engine.architecture.spec import LOW_BIT, Variants
 from engine.checkpoints.source import Source, SyntheticSource
 from engine.config.engine import EngineConfig
 from engine.draft.tpt import THRESHOLDS
-from engine.errors import LayerSetsError, PriorError
+from engine.draft.tuned_file import parse_plan, parse_tuned, read_tuned
+from engine.errors import TunedFileError
 from profiles.schema import ProfileKey
-
-T = TypeVar("T")
 
 log = logging.getLogger("knapserve.engine")
 
@@ -51,59 +50,19 @@ class Prior:
 
     @classmethod
     def from_json(cls, text: str) -> Prior:
-        """Parse the text of a prior file. Raises PriorError unless it is complete, valid and of this version."""
-        return parse_tuned(text, VERSION, cls._checked, PriorError)
+        """Parse the text of a prior file. Raises TunedFileError unless it is complete, valid and of this version."""
+        return parse_tuned(text, VERSION, cls._checked)
 
     @classmethod
     def _checked(cls, raw: dict[str, Any]) -> Prior:
         if tuple(raw["thresholds"]) != THRESHOLDS:
-            raise PriorError(f"thresholds must be {list(THRESHOLDS)}; run `knapserve tune` again")
+            raise TunedFileError(f"thresholds must be {list(THRESHOLDS)}; run `knapserve tune` again")
         plans = {parse_plan(plan["plan"]): _counts(plan["counts"]) for plan in raw["plans"]}
         if not isinstance(raw["model"], str):
-            raise PriorError(f"'model' must be text, not {raw['model']!r}")
+            raise TunedFileError(f"'model' must be text, not {raw['model']!r}")
         if not 0 < len(plans) <= MAX_PLANS or len({len(plan) for plan in plans}) > 1:
-            raise PriorError(f"'plans' must be 1 to {MAX_PLANS} plans of one length")
+            raise TunedFileError(f"'plans' must be 1 to {MAX_PLANS} plans of one length")
         return cls(raw["model"], plans)
-
-
-def parse_tuned(
-    text: str, version: int, make: Callable[[dict[str, Any]], T], failure: type[PriorError | LayerSetsError]
-) -> T:
-    """Parse the text of a file that `knapserve tune` wrote, an object with a version. Raises `failure`.
-
-    `make` may raise KeyError for what is missing, and ValueError, TypeError or AttributeError for what is invalid.
-    """
-    try:
-        raw: dict[str, Any] = json.loads(text)
-        if raw["version"] != version:
-            raise failure(
-                f"version {raw['version']}, but this server reads version {version}; run `knapserve tune` again"
-            )
-        return make(raw)
-    except KeyError as error:
-        raise failure(f"not a file of `knapserve tune`: {error} is missing") from None
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise failure(f"not a file of `knapserve tune`: {error}") from None
-
-
-def read_tuned(path: Path, kind: str, parse: Callable[[str], T], failure: type[PriorError | LayerSetsError]) -> T:
-    """Read a file that `knapserve tune` wrote; `kind` names its content. Raises `failure`, which names the file."""
-    try:
-        return parse(path.read_text("utf-8"))
-    except OSError as error:
-        raise failure(f"cannot read {kind} {path}: {error.strerror or error}") from None
-    except (failure, UnicodeDecodeError) as error:
-        raise failure(f"{kind} {path}: {error}") from None
-
-
-def parse_plan(text: str, digits: str = "0123") -> Variants:
-    """Parse a plan: one digit per sublayer and one for the head. Raises ValueError."""
-    if not text or set(text) - set(digits):
-        raise ValueError(f"a plan must consist of the digits {', '.join(digits)}")
-    variants = tuple(map(int, text))
-    if not windows_fit(variants) or variants[-1] == SKIP:
-        raise ValueError(f"plan {text} has the digit 3 at an MLP or at the head, or skips the head")
-    return variants
 
 
 def _counts(rows: list[list[float]]) -> np.ndarray:
@@ -120,15 +79,15 @@ def path_of(directory: Path, key: ProfileKey, fingerprint: str, kind: str = "pri
 
 
 def load(path: Path) -> Prior:
-    """Read a prior file. Raises PriorError, which names the file."""
-    return read_tuned(path, "prior plans", Prior.from_json, PriorError)
+    """Read a prior file. Raises TunedFileError, which names the file."""
+    return read_tuned(path, "prior plans", Prior.from_json)
 
 
 def find_prior(config: EngineConfig, source: Source, measured: Path, draft_bits: int) -> Prior | None:
     """Return the plans of the file that `--prior` names, else of the file `measured`, else of the checkpoint's own.
 
     None: there are none, or none that suit. `draft_bits`: bits of the model's copy for drafts, 0 without one. Raises
-    PriorError if a file is damaged, or if the one that `--prior` names does not suit the model or the settings.
+    TunedFileError if a file is damaged, or if the one that `--prior` names does not suit the model or the settings.
     """
     if config.prior == "none":
         return None
@@ -145,7 +104,7 @@ def find_prior(config: EngineConfig, source: Source, measured: Path, draft_bits:
             log.info("prior plans loaded: %s", path)
             return found
         if named:
-            raise PriorError(f"prior plans {path} {reason}")
+            raise TunedFileError(f"prior plans {path} {reason}")
         log.warning("prior plans %s are not used: they %s", path, reason)
     return None
 

@@ -35,7 +35,6 @@ from engine.types import SamplingParams
 DRAFT_NOISE = 0.5
 _SKIPPED_AT_LEAST_NOISE = 0.4
 
-_NOISY = 64  # tokens from which `Sampler.best` picks a few; the others share little of the probability
 _MASK = (1 << 64) - 1
 
 
@@ -95,25 +94,6 @@ class Sampler:
             drawn *= to_device([noise[r] for r in rows], noisy.device, torch.float32)[:, None]
         noisy[where] += drawn.to(noisy.dtype)
         return PendingSample(noisy, scores if confidence else None)
-
-    def best(
-        self, logits: Tensor, params: SamplingParams, position: int, count: int, noise: float, edit: Edit | None = None
-    ) -> list[int]:
-        """Return up to `count` tokens of the highest noisy scores, from logits [vocab]; `sample` draws the first.
-
-        For drafts: of a sampled row, only the `_NOISY` likeliest tokens are truncated and get noise, as sorting a large
-        vocabulary would take half of a pass. Tokens that a grammar or truncation excludes are left
-        out.
-        """
-        (scores,) = _edited(logits[None], [edit])
-        likeliest = scores.float().topk(count if params.greedy else min(_NOISY, len(scores)))
-        kept = likeliest.values
-        if not params.greedy:
-            (kept,) = process(kept[None], [params])
-            kept = kept + gumbel([params.seed], [position], likeliest.indices)[0] * noise
-        found = kept.topk(count)
-        best: list[int] = likeliest.indices[found.indices[found.values > float("-inf")]].tolist()
-        return best
 
 
 def _edited(logits: Tensor, edits: Sequence[Edit | None]) -> Tensor:

@@ -13,13 +13,13 @@ from torch import Tensor
 
 from engine.architecture.spec import SKIP, TARGET
 from engine.config.engine import EngineConfig
-from engine.config.policies import ASDConfig
 from engine.draft.base import Outcome, RequestView
-from engine.draft.baselines.asd import AdaptiveDrop, DropState, drop_attention
-from engine.draft.baselines.layerskip import DraftLength, steer_threshold
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest
+from papers.asd import AdaptiveDrop, DropState, drop_attention
+from papers.layerskip import DraftLength, steer_threshold
+from papers.settings import ASDConfig
 from tests.support.cores import GREEDY, SAMPLED, answer, load, tiny_model
 
 PROMPT = tuple(range(5, 45))
@@ -58,7 +58,7 @@ def states_at(model: LoadedModel, tokens: Sequence[int], rows: int) -> list[Tens
 @pytest.mark.parametrize("rows", [1, 8, 99])
 def test_the_plan_equals_the_naive_reading_at_the_prompt_and_later(model: LoadedModel, rows: int) -> None:
     similarity = sum(sorted(cosines(model, rows))[1:3]) / 2
-    config = EngineConfig(asd=ASDConfig(similarity=similarity, rows=rows, interval=10))
+    config = EngineConfig(policies=(ASDConfig(similarity=similarity, rows=rows, interval=10),))
     core = model.core(config)
     core.add(GenerateRequest("a", PROMPT, replace(GREEDY, ignore_eos=True), "asd"))
     core.step()
@@ -87,7 +87,7 @@ def cosines(model: LoadedModel, rows: int) -> list[float]:
 
 
 def test_attention_is_chosen_after_the_prompt_and_then_once_an_interval(model: LoadedModel) -> None:
-    core = model.core(EngineConfig(asd=ASDConfig(similarity=0.0, interval=15)))
+    core = model.core(EngineConfig(policies=(ASDConfig(similarity=0.0, interval=15),)))
     core.add(GenerateRequest("a", PROMPT, replace(GREEDY, ignore_eos=True), "asd"))
     core.step()
     view: RequestView[DropState] = core.scheduler.running[0].view
@@ -103,14 +103,14 @@ def test_attention_is_chosen_after_the_prompt_and_then_once_an_interval(model: L
 
 def test_a_model_whose_attention_matters_is_decoded_plainly(model: LoadedModel) -> None:
     assert drop_attention(torch.stack(states_at(model, PROMPT, 8)), 1.0) is None
-    core = model.core(EngineConfig(asd=ASDConfig(similarity=1.0)))
+    core = model.core(EngineConfig(policies=(ASDConfig(similarity=1.0),)))
     core.add(GenerateRequest("a", PROMPT, GREEDY, "asd"))
     drafted = [part.drafted for _ in range(9) for part in core.step().rounds]
     assert not any(drafted)
 
 
 def test_drafts_end_by_the_rule_of_draft_and_verify(model: LoadedModel) -> None:
-    core = model.core(EngineConfig(asd=ASDConfig(similarity=0.0)))
+    core = model.core(EngineConfig(policies=(ASDConfig(similarity=0.0),)))
     policy = core.policy("asd")
     assert isinstance(policy, AdaptiveDrop)
     core.add(GenerateRequest("a", PROMPT, replace(GREEDY, ignore_eos=True), "asd"))
@@ -124,7 +124,7 @@ def test_drafts_end_by_the_rule_of_draft_and_verify(model: LoadedModel) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_is_that_of_plain_decoding(model: LoadedModel, kind: str) -> None:
-    core = model.core(EngineConfig(asd=ASDConfig(similarity=0.5, interval=9)))
+    core = model.core(EngineConfig(policies=(ASDConfig(similarity=0.5, interval=9),)))
     prompts = [PROMPT, PROMPT[::-1]]
     sampling = replace(KINDS[kind], max_tokens=40)
     plain = answer(core, prompts, sampling, ["none"])

@@ -16,11 +16,11 @@ from torch import Tensor
 
 from engine.architecture.spec import SKIP, TARGET
 from engine.config.engine import EngineConfig
-from engine.config.policies import ClaspConfig
 from engine.draft.base import RequestView
-from engine.draft.baselines.clasp import SkipState, skip_layers
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest
+from papers.clasp import SkipState, skip_layers
+from papers.settings import ClaspConfig
 from tests.support.cores import GREEDY, load
 from tests.support.examples import examples
 
@@ -72,7 +72,7 @@ def model(tiny: Path) -> LoadedModel:
 def test_the_plan_equals_the_naive_loop_on_a_model(model: LoadedModel, skips: int) -> None:
     """At the last token of the prompt, and again after the interval; layers run one state at a time."""
     layers = model.spec.layers
-    core = model.core(EngineConfig(clasp=ClaspConfig(skip_ratio=skips / layers, interval=6)))
+    core = model.core(EngineConfig(policies=(ClaspConfig(skip_ratio=skips / layers, interval=6),)))
     core.add(GenerateRequest("a", tuple(range(5, 45)), replace(GREEDY, ignore_eos=True), "clasp"))
     core.step()
     view: RequestView[SkipState] = core.scheduler.running[0].view
@@ -100,7 +100,7 @@ def test_the_plan_equals_the_naive_loop_on_a_model(model: LoadedModel, skips: in
 
 
 def test_layers_are_chosen_after_the_prompt_and_then_once_an_interval(model: LoadedModel) -> None:
-    core = model.core(EngineConfig(clasp=ClaspConfig(interval=20)))
+    core = model.core(EngineConfig(policies=(ClaspConfig(interval=20),)))
     core.add(GenerateRequest("a", tuple(range(5, 45)), replace(GREEDY, ignore_eos=True), "clasp"))
     core.step()
     view: RequestView[SkipState] = core.scheduler.running[0].view

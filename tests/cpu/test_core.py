@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from engine.config.engine import EngineConfig
-from engine.config.policies import FixedConfig, LayerSkipConfig
+from engine.config.policies import FixedConfig
 from engine.core.engine import EngineCore
 from engine.errors import ConfigError
 from engine.kernels.library import kernel_library
 from engine.kv.cache import bytes_per_token
 from engine.runtime.build import LoadedModel
 from engine.types import FinishReason, GenerateRequest, RequestFailure, SamplingParams, TokenEvent
+from papers.settings import LayerSkipConfig
 from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, exact, load
 
 LONG = replace(SAMPLED, max_tokens=90, ignore_eos=True)
@@ -124,7 +125,7 @@ def test_an_answer_ends_at_its_length_or_at_the_end_token(model: LoadedModel, id
 
 def test_settings_of_every_policy_are_checked_at_start(model: LoadedModel) -> None:
     with pytest.raises(ConfigError, match="--layerskip-exit is 99"):
-        model.core(EngineConfig(layerskip=LayerSkipConfig(exit=99)))
+        model.core(EngineConfig(policies=(LayerSkipConfig(exit=99),)))
 
 
 @pytest.mark.parametrize("kind", ["float64", "native", "logprobs", "sampled", "grammar"])

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config.engine import EngineConfig
-from engine.config.policies import DelConfig
-from engine.draft.baselines.dynamic_exit import ExitState, ExitStatistics, best_exit
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest
+from papers.dynamic_exit import ExitState, ExitStatistics, best_exit
+from papers.settings import DelConfig
 from tests.support.cores import GREEDY, SAMPLED, chat_ids, load
 from tests.support.examples import examples
 
@@ -84,7 +84,7 @@ def test_shadow_tokens_are_those_that_the_exit_drafts(
     model: LoadedModel, prompts: Sequence[str], sampled: bool
 ) -> None:
     """With ω = 0 the statistics are the last round's: its exit matched wherever its draft was accepted."""
-    core = model.core(EngineConfig(del_=DelConfig(decay=0.0)))
+    core = model.core(EngineConfig(policies=(DelConfig(decay=0.0),)))
     sampling = replace(SAMPLED if sampled else GREEDY, ignore_eos=True, max_tokens=32)
     compared = rejected = 0
     for number, text in enumerate(prompts[::40]):
@@ -107,7 +107,7 @@ def test_shadow_tokens_are_those_that_the_exit_drafts(
 
 def test_the_statistics_begin_with_the_end_of_the_prompt(model: LoadedModel) -> None:
     """The whole model's draws stand for the target within the prompt, not the prompt's own tokens."""
-    core = model.core(EngineConfig(del_=DelConfig(rows=12)))
+    core = model.core(EngineConfig(policies=(DelConfig(rows=12),)))
     core.add(GenerateRequest("a", tuple(range(5, 45)), GREEDY, "del"))
     core.step()
     view = core.scheduler.running[0].view

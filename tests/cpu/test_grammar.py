@@ -25,7 +25,7 @@ from torch import Tensor
 from engine.architecture.spec import Variants
 from engine.config.engine import EngineConfig
 from engine.config.grammar import GrammarConfig
-from engine.config.policies import KnapSpecConfig, LayerSkipConfig
+from engine.config.policies import KnapSpecConfig
 from engine.core.constraints import Processors
 from engine.core.engine import EngineCore
 from engine.draft.base import CandidatePass
@@ -36,6 +36,7 @@ from engine.sampling.grammar import GrammarMatcher
 from engine.sampling.logits import LogitsProcessor
 from engine.text.tokenizer import Tokenizer
 from engine.types import GenerateRequest, RequestFailure, SamplingParams, TokenEvent
+from papers.settings import LayerSkipConfig
 from server.answer.calls import make_parser
 from server.config import TOOL_FORMATS
 from server.conversation import Tool
@@ -66,7 +67,7 @@ def model() -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def core(model: LoadedModel) -> EngineCore:
-    return model.core(EngineConfig(layerskip=LayerSkipConfig(exit=model.spec.layers - 2), draft_confidence=0.0))
+    return model.core(EngineConfig(policies=(LayerSkipConfig(exit=model.spec.layers - 2),), draft_confidence=0.0))
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +275,7 @@ def test_a_grammar_too_complex_to_follow_fails_its_request_alone(
     model: LoadedModel, ids: list[tuple[int, ...]], policy: str
 ) -> None:
     patient = GrammarConfig(build_seconds=60.0, step_seconds=60.0, memory=2**30)
-    core = model.core(EngineConfig(layerskip=LayerSkipConfig(exit=model.spec.layers - 2), grammar=patient))
+    core = model.core(EngineConfig(policies=(LayerSkipConfig(exit=model.spec.layers - 2),), grammar=patient))
     alone = answer(core, ids[:1], replace(GREEDY, max_tokens=24, ignore_eos=True), [policy])
     core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=too_complex()), policy))
     core.add(GenerateRequest("0", ids[0], replace(GREEDY, max_tokens=24, ignore_eos=True), policy))

@@ -11,12 +11,12 @@ import torch
 
 from engine.backends.cuda.backend import cuda_backend
 from engine.config.engine import EngineConfig
-from engine.config.policies import JacobiConfig
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
 from engine.sampling.sample import gumbel
 from engine.step import StepPlan
 from engine.types import GenerateRequest, SamplingParams
+from papers.settings import JacobiConfig
 from tests.support.cores import GREEDY, SAMPLED, answer, load, tiny_model
 
 PROMPT = tuple(range(5, 45))
@@ -68,7 +68,7 @@ def solve(model: LoadedModel, text: Sequence[int], count: int, block: int, sampl
 @pytest.mark.parametrize("block", [1, 3, 5])
 def test_guesses_are_those_of_the_naive_iteration(model: LoadedModel, kind: str, block: int) -> None:
     sampling = SamplingParams(max_tokens=16, temperature=0.0 if kind == "greedy" else 0.8, seed=3, ignore_eos=True)
-    core = model.core(EngineConfig(jacobi=JacobiConfig(block=block)))
+    core = model.core(EngineConfig(policies=(JacobiConfig(block=block),)))
     core.add(GenerateRequest("a", PROMPT, sampling, "jacobi"))
     core.step()
     text = tuple(core.scheduler.running[0].tokens)
@@ -89,7 +89,7 @@ def test_guesses_are_those_of_the_naive_iteration(model: LoadedModel, kind: str,
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_is_that_of_plain_decoding(model: LoadedModel, kind: str) -> None:
-    core = model.core(EngineConfig(jacobi=JacobiConfig(block=6)))
+    core = model.core(EngineConfig(policies=(JacobiConfig(block=6),)))
     sampling = replace(KINDS[kind], max_tokens=30)
     plain = answer(core, PROMPTS, sampling, ["none"])
     assert answer(core, PROMPTS, sampling, ["jacobi"], concurrency=2) == plain

@@ -14,21 +14,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import tune
+from bench import tune, tuning
 from bench.prompts import Text, encode
-from bench.tuning import early_exit
-from bench.tuning.anchors import choose_anchors, last_hidden_vectors, least_similarity, representatives
-from bench.tuning.layer_sets import search
-from bench.tuning.search import LayerSearch
+from bench.tuning import last_hidden_vectors, search
 from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.config.engine import EngineConfig
-from engine.config.policies import TUNED_POLICIES, KnnSSDConfig, SelfSDConfig
-from engine.draft.baselines.fixed import uniform_variants
-from engine.draft.baselines.layer_sets import Anchors, LayerSets
-from engine.errors import ConfigError, LayerSetsError, UnknownPolicyError
-from engine.runtime import layer_sets as files
+from engine.draft.fixed import uniform_variants
+from engine.errors import ConfigError, TunedFileError, UnknownPolicyError
 from engine.runtime.build import LoadedModel
 from engine.types import RequestRound, SamplingParams
+from papers import layer_sets as files
+from papers.layer_sets import TUNED_POLICIES, Anchors, LayerSets
+from papers.offline import LayerSearch, choose, least_similarity, representatives
+from papers.settings import KnnSSDConfig, SelfSDConfig
 from profiles import store
 from tests.support import PREPARED, PROMPT_FILE
 from tests.support.cores import answer, chat_ids, exact, load, made_up_profile
@@ -101,15 +99,15 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
 def test_damaged_files_are_refused_by_name(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "sets.json"
     path.write_text(json.dumps(DAMAGE[damage](json.loads(files.to_json(MATCHED)))))
-    with pytest.raises(LayerSetsError, match=r"sets\.json"):
+    with pytest.raises(TunedFileError, match=r"sets\.json"):
         files.load(path)
 
 
 def test_missing_and_truncated_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(LayerSetsError, match=r"nothing\.json"):
+    with pytest.raises(TunedFileError, match=r"nothing\.json"):
         files.load(tmp_path / "nothing.json")
     (tmp_path / "cut.json").write_bytes(files.to_json(MATCHED).encode()[:40] + b"\xff")
-    with pytest.raises(LayerSetsError, match=r"cut\.json"):
+    with pytest.raises(TunedFileError, match=r"cut\.json"):
         files.load(tmp_path / "cut.json")
 
 
@@ -121,7 +119,7 @@ def sets_of(model: LoadedModel, policy: str) -> LayerSets:
 
 
 def naming(path: Path) -> EngineConfig:
-    return EngineConfig(self_sd=SelfSDConfig(str(path)), knn_ssd=KnnSSDConfig(sets="none"))
+    return EngineConfig(policies=(SelfSDConfig(str(path)), KnnSSDConfig(sets="none")))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +137,7 @@ def test_named_sets_that_do_not_suit_the_model_or_policy_are_refused(
     store.write_atomically(files.to_json(suiting), tmp_path / "sets.json")
     assert "self-sd" in model.core(naming(tmp_path / "sets.json")).info.policies
     store.write_atomically(files.to_json(replace(suiting, **changes)), tmp_path / "sets.json")
-    with pytest.raises(LayerSetsError, match=rf"sets\.json.*{message}.*knapserve tune --policy self-sd"):
+    with pytest.raises(TunedFileError, match=rf"sets\.json.*{message}.*knapserve tune --policy self-sd"):
         model.core(naming(tmp_path / "sets.json"))
 
 
@@ -147,8 +145,8 @@ def test_anchors_of_another_width_are_refused(model: LoadedModel, tmp_path: Path
     store.write_atomically(
         files.to_json(replace(sets_of(model, "knn-ssd"), anchors={"": np.eye(2)})), tmp_path / "sets.json"
     )
-    with pytest.raises(LayerSetsError, match="of another model"):
-        model.core(EngineConfig(knn_ssd=KnnSSDConfig(str(tmp_path / "sets.json"))))
+    with pytest.raises(TunedFileError, match="of another model"):
+        model.core(EngineConfig(policies=(KnnSSDConfig(str(tmp_path / "sets.json")),)))
 
 
 @pytest.mark.parametrize("policy", TUNED_POLICIES)
@@ -172,7 +170,7 @@ def test_a_damaged_file_that_is_not_named_stops_only_servers_whose_default_it_is
     assert "self-sd.json" in caplog.text
     with pytest.raises(UnknownPolicyError, match="as the log says"):
         core.info.check_policy("self-sd")
-    with pytest.raises(LayerSetsError, match="run `knapserve tune"):
+    with pytest.raises(TunedFileError, match="run `knapserve tune"):
         model.core(replace(config, draft_policy="self-sd"))
 
 
@@ -207,7 +205,7 @@ def test_each_request_drafts_with_the_set_of_its_own_domain_and_a_stranger_may_d
     )
     assert (vectors[2:] @ vectors[:2].T).max() < sets.least_similarity, "the other prompts must be strangers"
     store.write_atomically(files.to_json(sets), tmp_path / "sets.json")
-    core = model.core(EngineConfig(knn_ssd=KnnSSDConfig(str(tmp_path / "sets.json"), fallback=fallback)))
+    core = model.core(EngineConfig(policies=(KnnSSDConfig(str(tmp_path / "sets.json"), fallback=fallback),)))
     plain = answer(core, ids, SHORT, ["none"])
     for concurrency in (1, len(ids)):
         rounds: list[RequestRound] = []
@@ -235,8 +233,8 @@ def test_representatives_are_the_centres_of_clusters_under_any_seed() -> None:
 def test_anchors_are_the_same_under_the_same_seed_and_of_their_domain() -> None:
     vectors = np.random.default_rng(0).normal(size=(60, 8))
     domains = ["even", "odd"] * 30
-    chosen = choose_anchors(domains, vectors, seed=1)
-    assert chosen == choose_anchors(domains, vectors, seed=1)
+    chosen = choose(domains, vectors)
+    assert chosen == choose(domains, vectors)
     assert {domain: {domains[i] for i in own} for domain, own in chosen.items()} == {"even": {"even"}, "odd": {"odd"}}
     assert all(5 <= len(set(own)) == len(own) <= 10 for own in chosen.values())
 
@@ -339,13 +337,13 @@ def test_tuning_writes_a_file_that_loads_and_serves(
 def test_exits_and_lengths_are_measured_and_the_fastest_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(early_exit, "LENGTHS", (1, 4))
+    monkeypatch.setattr(tuning, "LENGTHS", (1, 4))
     tuned("layerskip", tmp_path, iterations=1)
     *_, line, last = capsys.readouterr().out.splitlines()
     found = json.loads(last)
     layers = load(model=PREPARED).spec.layers
     points = [(each["exit"], each["gamma"]) for each in found["measured"]]
-    assert points == [(max(1, round(share * layers)), gamma) for share in early_exit.EXITS for gamma in (1, 4)]
+    assert points == [(max(1, round(share * layers)), gamma) for share in tuning.EXITS for gamma in (1, 4)]
     best = max(found["measured"], key=lambda each: each["decode_speedup"])
     assert (found["exit"], found["gamma"]) == (best["exit"], best["gamma"])
     assert line.endswith(f"--layerskip-exit {best['exit']} --layerskip-gamma {best['gamma']}")

@@ -15,20 +15,21 @@ import pytest
 import torch
 
 from engine.config.engine import EngineConfig
-from engine.config.policies import ASDConfig, KnapSpecConfig
+from engine.config.policies import KnapSpecConfig
 from engine.core import policies
 from engine.kernels.library import kernel_library
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
 from engine.sampling.sample import gumbel
 from engine.types import SamplingParams
+from papers.settings import ASDConfig
 from tests.support import PREPARED
 from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, load, with_layer_sets
 
 POLICIES = ("none", *sorted({*policies.POLICIES} - {"none"}))
 CONFIG = EngineConfig(
     knapspec=KnapSpecConfig(interval=12, budget=0.5),  # many searches
-    asd=ASDConfig(similarity=0.5, interval=12),
+    policies=(ASDConfig(similarity=0.5, interval=12),),
 )
 WIDE_OPEN = SamplingParams(max_tokens=48, temperature=0.7)
 MANY = pytest.param(True, marks=[pytest.mark.nightly, pytest.mark.timeout(1800)])  # minutes in float64

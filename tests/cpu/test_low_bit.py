@@ -17,7 +17,7 @@ from engine.config.policies import FixedConfig, KnapSpecConfig
 from engine.draft.estimator import PlanCounts
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count
-from engine.errors import ConfigError, PriorError
+from engine.errors import ConfigError, TunedFileError
 from engine.kernels.library import kernel_library
 from engine.model import low_bit
 from engine.quantised.packed import dequantise, pack_codes
@@ -151,9 +151,9 @@ def test_prior_plans_outside_the_menu_are_refused_by_file(tmp_path: Path) -> Non
     policy = model.core(EngineConfig(prior=str(file))).policy("knapspec")
     assert isinstance(policy, KnapSpec)
     assert next(iter(policy.estimator.counts)) == copy
-    with pytest.raises(PriorError, match=r"plans\.json.*knapspec-menu"):
+    with pytest.raises(TunedFileError, match=r"plans\.json.*knapspec-menu"):
         model.core(EngineConfig(prior=str(file), knapspec=KnapSpecConfig(menu="skip")))
-    with pytest.raises(PriorError, match=r"plans\.json.*draft-bits"):
+    with pytest.raises(TunedFileError, match=r"plans\.json.*draft-bits"):
         load(torch.bfloat16, draft_bits="none").core(EngineConfig(prior=str(file)))
 
 

@@ -19,7 +19,7 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 from engine.architecture.spec import LOW_BIT, load_spec
 from engine.backends.native.backend import native_backend
 from engine.config.engine import EngineConfig
-from engine.config.policies import DRAFT_POLICIES, ASDConfig, LookaheadConfig
+from engine.config.policies import DRAFT_POLICIES
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, compile_library, compiler, kernel_library, load_from_memory
 from engine.kv.pages import Placement
@@ -31,6 +31,7 @@ from engine.runtime.speculate import propose
 from engine.sampling.sample import PendingSample, Sampler
 from engine.step import Plan, Work
 from engine.types import SamplingParams
+from papers.settings import ASDConfig, LookaheadConfig
 from tests.support import PREPARED
 from tests.support.cores import (
     GREEDY,
@@ -43,7 +44,6 @@ from tests.support.cores import (
     tiny_model,
     with_layer_sets,
 )
-from tests.support.timed import TickingClock
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
 
@@ -323,15 +323,15 @@ def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None
     """Greedy and sampled, in a batch, each policy by itself and all together, in bf16."""
     tiny_model(tmp_path, LlamaConfig, **(WIDE | {"max_position_embeddings": 256}))
     model = load(torch.bfloat16, model=tmp_path, kernels="native")
-    asd, lookahead = ASDConfig(similarity=0.5, interval=12), LookaheadConfig(window=3, ngram=3, guesses=3)  # of 11 rows
-    config = EngineConfig(max_num_batched_tokens=24, asd=asd, lookahead=lookahead)
+    policies = ASDConfig(similarity=0.5, interval=12), LookaheadConfig(window=11, ngram=3)
+    config = EngineConfig(max_num_batched_tokens=24, policies=policies)
     core = model.core(with_layer_sets(model, config, tmp_path))
     prompts = [chat_ids(core, f"prompt number {i} of several") for i in range(3)]
     for sampling in (GREEDY, SAMPLED):
         plain = answer(core, prompts, sampling, ["none"])
         assert len(set(plain)) > 1
-        for policies in (*([name] for name in DRAFT_POLICIES if name != "none"), DRAFT_POLICIES):
-            assert answer(core, prompts, sampling, policies, concurrency=3) == plain
+        for names in (*([name] for name in DRAFT_POLICIES if name != "none"), DRAFT_POLICIES):
+            assert answer(core, prompts, sampling, names, concurrency=3) == plain
 
 
 @pytest.mark.parametrize("size", [16, 48])

@@ -19,7 +19,6 @@ import torch
 from engine.architecture.spec import load_spec
 from engine.backends.cuda.backend import cuda_backend
 from engine.config.engine import EngineConfig
-from engine.config.policies import LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.core.loop import run_rounds
 from engine.core.rounds import FinishedRound, RequestOutput
@@ -30,10 +29,11 @@ from engine.runtime.overlap import PlainPass
 from engine.sampling.sample import Sampler
 from engine.step import StepOutput, Work
 from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, TokenEvent
+from papers.settings import LayerSkipConfig
 from tests.support.cores import Learning, chat_ids, load
 from tests.support.timed import Delegate
 
-CONFIG = EngineConfig(layerskip=LayerSkipConfig(exit=2, gamma=4))
+CONFIG = EngineConfig(policies=(LayerSkipConfig(exit=2, gamma=4),))
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 OBJECT = json.dumps({"grammars": [{"json_schema": SCHEMA}]})
 VARIETY = (

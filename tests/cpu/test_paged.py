@@ -21,12 +21,13 @@ from engine.backends.cuda.attention import Kernels, Layout, PagedAttention, Stat
 from engine.backends.cuda.backend import cuda_backend
 from engine.backends.cuda.graphs import GraphedDecoder
 from engine.config.engine import EngineConfig
-from engine.config.policies import KnapSpecConfig, LayerSkipConfig
+from engine.config.policies import KnapSpecConfig
 from engine.kv.cache import PagedCache
 from engine.kv.pages import CacheSize, Placement
 from engine.model.attention import AttentionBatch, Segment
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
+from papers.settings import LayerSkipConfig
 from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
 
 INTERPRETED = importlib.util.find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
@@ -164,7 +165,7 @@ def test_the_triton_kernels_equal_torchs_operations(
 def test_drafts_that_are_read_late_are_the_same(tiny: Path, prompts: Sequence[str], sampling: SamplingParams) -> None:
     """Tokens, drafts and passes do not depend on whether the host reads a pass while the device runs the next one."""
     model = load(torch.float64, model=tiny, backend=PAGES, max_num_seqs=8, max_model_len=256)
-    config = replace(CONFIG, layerskip=LayerSkipConfig(exit=2, gamma=5), draft_confidence=0.3)
+    config = replace(CONFIG, policies=(LayerSkipConfig(exit=2, gamma=5),), draft_confidence=0.3)
     ids = [chat_ids(model.core(config), text)[:200] for text in prompts[::15]]
 
     def history(late: bool) -> list[object]:

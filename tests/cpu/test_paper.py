@@ -28,10 +28,10 @@ from bench.paper.experiments import (
 )
 from bench.prediction_error import pearson
 from bench.record import Cell, Record
-from engine.draft.baselines.fixed import uniform_variants
-from engine.draft.baselines.layer_sets import LayerSets
-from engine.runtime import layer_sets
+from engine.draft.fixed import uniform_variants
 from engine.runtime.build import LoadedModel
+from papers import layer_sets
+from papers.layer_sets import LayerSets
 from server.cli import main
 from tests.support import PREPARED, PROMPT_FILE
 from tests.support.cores import load

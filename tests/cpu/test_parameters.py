@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from engine.config.engine import EngineConfig
-from engine.config.policies import LayerSkipConfig
 from engine.core.engine import EngineCore
 from engine.kv.pages import PageManager
 from engine.model.attention import Segment
@@ -21,6 +20,7 @@ from engine.runtime.build import LoadedModel
 from engine.sampling.logits import LogitsProcessor
 from engine.sampling.sample import Sampler
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
+from papers.settings import LayerSkipConfig
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 
 WARM = replace(GREEDY, max_tokens=48, temperature=0.9, ignore_eos=True)
@@ -42,7 +42,7 @@ def model() -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def core(model: LoadedModel) -> EngineCore:
-    config = EngineConfig(layerskip=LayerSkipConfig(exit=model.spec.layers - 2), draft_confidence=0.0)
+    config = EngineConfig(policies=(LayerSkipConfig(exit=model.spec.layers - 2),), draft_confidence=0.0)
     return model.core(config, own_cache=True)
 
 

@@ -18,11 +18,11 @@ from transformers import AutoModelForCausalLM
 
 from engine.architecture.spec import SKIP, TARGET
 from engine.config.engine import EngineConfig
-from engine.config.policies import KnapsackConfig
 from engine.core.engine import EngineCore
 from engine.draft.base import PolicyContext
-from engine.draft.baselines.knapsack import PublishedKnapSpec, SearchState, best_length, weights
 from engine.types import GenerateRequest
+from papers.knapsack import PublishedKnapSpec, SearchState, best_length, weights
+from papers.settings import KnapsackConfig
 from tests.support.cores import GREEDY, ManualClock, load, made_up_profile, tiny_model
 
 PROMPT = tuple(range(5, 45))
@@ -155,7 +155,7 @@ def test_plan_and_length_equal_the_naive_reading(seed: int, items: str, tmp_path
     reference = tiny_model(tmp_path, seed=seed, scale=0.5 + 0.1 * (seed % 5), drafts=True, **shape).double()
     profile = made_up_profile()
     profile = replace(profile, mlp_at=tuple(tuple(t * (1 + seed % 5 * 0.7) for t in each) for each in profile.mlp_at))
-    core = load(torch.float64, profile, model=tmp_path).core(EngineConfig(knapsack=KnapsackConfig(items=items)))
+    core = load(torch.float64, profile, model=tmp_path).core(EngineConfig(policies=(KnapsackConfig(items=items),)))
     for found in islice(searches(core, request(max_tokens=120)), 2):
         t_attn, t_mlp = core.costs.sublayers(found.context)[:2]
         with torch.inference_mode():
@@ -193,7 +193,7 @@ def test_plan_and_length_equal_the_naive_reading_on_a_real_checkpoint(context: i
 
 def test_each_request_searches_after_six_steps_and_then_every_t(tiny: Path) -> None:
     """As in the authors' code: the prompt is step 0, and rows of the five steps before a search are its references."""
-    core = load(torch.float64, model=tiny).core(EngineConfig(knapsack=KnapsackConfig(interval=20)))
+    core = load(torch.float64, model=tiny).core(EngineConfig(policies=(KnapsackConfig(interval=20),)))
     found = list(searches(core, request("a", max_tokens=200), request("b", max_tokens=200, seed=1, temperature=0.8)))
     for begun, state in enumerate((found[0].state, found[1].state)):  # prompts are read one after the other
         own = [search for search in found if search.state is state]
@@ -220,7 +220,7 @@ def test_large_models_search_half_as_often(tiny: Path) -> None:
     context = PolicyContext(model.spec, EngineConfig(), model.core(EngineConfig()).costs, ManualClock())
     assert PublishedKnapSpec(context).interval == 64
     assert PublishedKnapSpec(replace(context, spec=replace(model.spec, intermediate=10**10))).interval == 128
-    config = EngineConfig(knapsack=KnapsackConfig(interval=7))
+    config = EngineConfig(policies=(KnapsackConfig(interval=7),))
     assert PublishedKnapSpec(replace(context, config=config)).interval == 7
 
 
@@ -238,7 +238,7 @@ def test_a_preempted_request_gathers_its_rows_anew(tiny: Path) -> None:
 
 def test_unlike_states_leave_the_whole_model(tiny: Path) -> None:
     """With τ = 1 every candidate is pruned, but for the model itself."""
-    core = load(torch.float64, model=tiny).core(EngineConfig(knapsack=KnapsackConfig(tau=1.0)))
+    core = load(torch.float64, model=tiny).core(EngineConfig(policies=(KnapsackConfig(tau=1.0),)))
     found = next(searches(core, request()))
     assert found.state.choice is not None
     assert found.state.choice.variants == core.costs.spec.whole

@@ -86,7 +86,11 @@ def test_twins_in_python_and_cpp_name_each_other() -> None:
 def test_every_method_that_the_architecture_names_exists() -> None:
     named = set(re.findall(r"`([A-Z]\w+\.\w+)`", text_of("docs/architecture.md")))
     assert len(named) > 20
-    files = [path for package in ("engine", "server", "bench", "profiles") for path in (ROOT / package).rglob("*.py")]
+    files = [
+        path
+        for package in ("engine", "server", "papers", "bench", "profiles")
+        for path in (ROOT / package).rglob("*.py")
+    ]
     known = {symbol for path in files for symbol in symbols_of(str(path.relative_to(ROOT)))}
     assert named - known == {"Class.method"}, "which names the form itself"
 

@@ -76,7 +76,7 @@ def test_only_internal_errors_of_the_engine_are_a_500(caplog: pytest.LogCaptureF
             if as_api_error(error).status == 500:
                 unmapped.add(kind.__name__)
     # The others end the process before it serves, or are the engine's own fault.
-    before = {"ConfigError", "LayerSetsError", "ModelError", "PriorError", "ProfileMismatchError"}
+    before = {"ConfigError", "ModelError", "PolicyUnavailableError", "ProfileMismatchError", "TunedFileError"}
     assert unmapped == {"KnapServeError", "RequestFailedError", *before}
 
 

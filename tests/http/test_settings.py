@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from engine.config.engine import EngineConfig
-from engine.config.fields import parse_bytes, setting
+from engine.config.fields import PolicySettings, parse_bytes, setting
 from engine.errors import ConfigError
 from server.cli import main
 from server.config import ServerConfig
@@ -23,6 +23,12 @@ from server.settings import Settings, add_arguments, settings_of
 @dataclass(frozen=True)
 class Inner:
     depth: int = setting(1, "a number of the nested settings")
+
+
+@dataclass(frozen=True)
+class Added(PolicySettings):
+    name = "of-a-package"
+    depth: int = setting(1, "a number of another package", limits=(0, 9))
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Sample:
     pair: tuple[int, ...] = setting((), "numbers", parse=lambda text: tuple(map(int, text.split(","))))
     long_name: str = setting("", "a text")
     inner: Inner = Inner()
-    del_: Inner = Inner()  # a keyword otherwise
+    others: tuple[PolicySettings, ...] = setting((), "", added={"of-a-package": Added})
 
 
 def load(*flags: str, file: Path | None = None, **environ: str) -> Sample:
@@ -54,18 +60,19 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_without_sources_settings_have_their_defaults() -> None:
-    assert load() == Sample()
+    assert load() == Sample(others=(Added(),))
 
 
 def test_flags_override_variables_and_variables_override_the_file(tmp_path: Path) -> None:
     file = write(tmp_path / "c.toml", "number = 2\nrate = 2\nmode = 'b'\n")
-    assert load(file=file) == Sample(number=2, rate=2.0, mode="b")
-    assert load(file=file, NUMBER="3", RATE="3.5") == Sample(number=3, rate=3.5, mode="b")
-    assert load("--number", "4", file=file, NUMBER="3", RATE="3.5") == Sample(number=4, rate=3.5, mode="b")
+    assert load(file=file) == replace(load(), number=2, rate=2.0, mode="b")
+    assert load(file=file, NUMBER="3", RATE="3.5") == replace(load(), number=3, rate=3.5, mode="b")
+    assert load("--number", "4", file=file, NUMBER="3", RATE="3.5") == replace(load(), number=4, rate=3.5, mode="b")
 
 
 def test_each_source_sets_each_type(tmp_path: Path) -> None:
-    expected = Sample(5, 0.5, ("x", "y"), Path("/p"), False, "b", 2048, (0, -1), "r")
+    expected = replace(load(), number=5, rate=0.5, names=("x", "y"), where=Path("/p"), on=False, mode="b")
+    expected = replace(expected, size=2048, pair=(0, -1), long_name="r")
     flags = "--number 5 --rate 0.5 --names x y --where /p --no-on --mode b --size 2KiB --pair 0,-1 --long-name r"
     assert load(*flags.split()) == expected
     environ = {"NUMBER": "5", "RATE": "0.5", "NAMES": "x, y", "WHERE": "/p", "ON": "false", "MODE": "b", "SIZE": "2KiB"}
@@ -79,9 +86,15 @@ def test_nested_settings_have_the_fields_name_as_prefix(tmp_path: Path) -> None:
     assert load(file=file).inner == Inner(2)
     assert load(file=file, INNER_DEPTH="3").inner == Inner(3)
     assert load("--inner-depth", "4", INNER_DEPTH="3").inner == Inner(4)
-    assert load("--del-depth", "5").del_ == load(DEL_DEPTH="5").del_ == Inner(5), "without the field's underscore"
     with pytest.raises(ConfigError, match="--inner-depth: expected an integer"):
         load("--inner-depth", "x")
+
+
+def test_settings_that_a_package_adds_have_the_policys_name_as_prefix(tmp_path: Path) -> None:
+    assert load("--of-a-package-depth", "5").others == load(OF_A_PACKAGE_DEPTH="5").others == (Added(5),)
+    assert load(file=write(tmp_path / "c.toml", "of_a_package_depth = 6")).others == (Added(6),)
+    with pytest.raises(ConfigError, match="--of-a-package-depth must be between 0 and 9, not 10"):
+        load("--of-a-package-depth", "10")
 
 
 def test_repeated_flags_extend_a_list() -> None:
@@ -89,7 +102,7 @@ def test_repeated_flags_extend_a_list() -> None:
 
 
 def test_empty_variables_are_unset() -> None:
-    assert load(NUMBER="", NAMES="") == Sample()
+    assert load(NUMBER="", NAMES="") == load()
 
 
 @pytest.mark.parametrize(

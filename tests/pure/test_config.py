@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.config.engine import EngineConfig
 from engine.config.fields import flag, parse_memory
-from engine.config.policies import DRAFT_POLICIES, FixedConfig
+from engine.config.policies import ADDED, DRAFT_POLICIES, FixedConfig
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from server.settings import Setting, Settings, settings_of
@@ -61,6 +61,14 @@ def test_the_default_policy_is_one_of_the_registered_ones() -> None:
     assert set(DRAFT_POLICIES) == set(POLICIES)
     with pytest.raises(ConfigError, match=f"--draft-policy must be one of {', '.join(DRAFT_POLICIES)}, not x"):
         EngineConfig(draft_policy="x")
+    with pytest.raises(ConfigError, match=r"pip install 'knapserve\[papers\]'"):
+        EngineConfig(draft_policy="x")
+
+
+def test_settings_of_policies_that_packages_add_carry_the_name_of_their_entry_point() -> None:
+    assert {name: kind.name for name, kind in ADDED.items()} == {name: name for name in ADDED}
+    assert {POLICIES[name].name for name in ADDED} == {*ADDED}  # type: ignore[attr-defined]
+    assert "swift" in ADDED
 
 
 @pytest.mark.parametrize("plan", ["", "1", "2", "00001", "322", "32322"])

@@ -11,10 +11,10 @@ from pathlib import Path
 from tests.support import REPOSITORY as ROOT
 
 WITHOUT_TORCH = [  # folders and files
-    *("engine/config", "engine/core", "engine/draft", "profiles", "engine/checkpoints/shapes.py"),
+    *("engine/config", "engine/core", "engine/draft", "papers", "profiles", "engine/checkpoints/shapes.py"),
     *("engine/types.py", "engine/step.py", "engine/api.py", "engine/sampling/seeds.py", "engine/text/detokenize.py"),
 ]
-WITH_TORCH = {"engine.draft.search", "engine.draft.baselines.bayesian"}
+WITH_TORCH = {"engine.draft.search", "papers.bayesian", "papers.layer_sets", "papers.offline"}
 
 
 def module(path: Path) -> str:

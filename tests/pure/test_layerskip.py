@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from engine.checkpoints.shapes import shape
 from engine.config.engine import EngineConfig
-from engine.config.policies import LayerSkipConfig
 from engine.draft.base import BatchView, Outcome, PolicyContext, RequestView, RoundOutcome
-from engine.draft.baselines.layerskip import DraftLength, EarlyExit, steer_threshold
 from engine.draft.costs import CostModel
 from engine.step import Plan
+from papers.layerskip import DraftLength, EarlyExit, steer_threshold
+from papers.settings import LayerSkipConfig
 from tests.support.cores import ManualClock, made_up_profile
 from tests.support.examples import examples
 
@@ -22,7 +22,7 @@ SPEC = shape("smollm2-135m")
 
 
 def policy(**settings: int | float | str) -> EarlyExit:
-    config = EngineConfig(layerskip=LayerSkipConfig(**settings))  # type: ignore[arg-type]
+    config = EngineConfig(policies=(LayerSkipConfig(**settings),))  # type: ignore[arg-type]
     return EarlyExit(PolicyContext(SPEC, config, CostModel(SPEC, made_up_profile()), ManualClock()))
 
 

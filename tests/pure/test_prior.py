@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine.draft.tpt import THRESHOLDS
-from engine.errors import PriorError
+from engine.errors import TunedFileError
 from engine.runtime import prior as priors
 from engine.runtime.prior import Prior
 from profiles.schema import ProfileKey
@@ -63,15 +63,15 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
 def test_damaged_files_are_refused_by_name(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "plans.json"
     path.write_text(json.dumps(DAMAGE[damage](json.loads(PRIOR.to_json()))))
-    with pytest.raises(PriorError, match=r"plans\.json"):
+    with pytest.raises(TunedFileError, match=r"plans\.json"):
         priors.load(path)
 
 
 def test_missing_and_truncated_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(PriorError, match=r"nothing\.json"):
+    with pytest.raises(TunedFileError, match=r"nothing\.json"):
         priors.load(tmp_path / "nothing.json")
     (tmp_path / "cut.json").write_bytes(PRIOR.to_json().encode()[:40] + b"\xff")
-    with pytest.raises(PriorError, match=r"cut\.json"):
+    with pytest.raises(TunedFileError, match=r"cut\.json"):
         priors.load(tmp_path / "cut.json")
 
 

@@ -8,10 +8,10 @@ from engine.checkpoints.shapes import shape
 from engine.config.engine import EngineConfig
 from engine.config.policies import PromptLookupConfig
 from engine.draft.base import PolicyContext
-from engine.draft.baselines.fixed import NoDraft
-from engine.draft.baselines.prompt_lookup import PromptLookup
 from engine.draft.costs import CostModel
+from engine.draft.fixed import NoDraft
 from engine.draft.lookup import MAX_COPIED, AgreementCounts, Lookup, Match
+from engine.draft.prompt_lookup import PromptLookup
 from engine.errors import ConfigError
 from engine.step import Plan
 from tests.support.cores import ManualClock, made_up_profile

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bench.results import expected_tokens
 from engine.architecture.spec import exit_plan, skipped
 from engine.checkpoints.shapes import shape
-from engine.draft.baselines.fixed import uniform_variants
+from engine.draft.fixed import uniform_variants
 from engine.draft.tpt import THRESHOLDS, Prices, count, expectations, objective
 from engine.step import Plan
 from tests.support.examples import examples

@@ -14,20 +14,20 @@ import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 
 from engine.config.engine import EngineConfig
-from engine.config.policies import KnnSSDConfig, SelfSDConfig
 from engine.core.engine import EngineCore
 from engine.core.policies import POLICIES
 from engine.draft.base import BatchView, RequestView, RoundOutcome
-from engine.draft.baselines.fixed import uniform_variants
-from engine.draft.baselines.layer_sets import LayerSets
+from engine.draft.fixed import uniform_variants
 from engine.host.process import EngineProcess
 from engine.kernels.library import kernel_library
 from engine.kv.cache import Cache
 from engine.model.backend import Backend
-from engine.runtime import layer_sets
 from engine.runtime.build import LoadedModel
 from engine.step import Plan, StepOutput
 from engine.types import GenerateRequest, RequestRound, SamplingParams, TokenEvent
+from papers import layer_sets
+from papers.layer_sets import LayerSets
+from papers.settings import KnnSSDConfig, SelfSDConfig
 from profiles import store
 from profiles.schema import LatencyProfile, ProfileKey
 from profiles.store import write_atomically
@@ -150,7 +150,7 @@ def with_layer_sets(model: LoadedModel, config: EngineConfig, directory: Path) -
     for found in (single, matched):
         write_atomically(layer_sets.to_json(found), directory / found.policy)
     own = (SelfSDConfig(str(directory / "self-sd")), KnnSSDConfig(str(directory / "knn-ssd")))
-    return replace(config, self_sd=own[0], knn_ssd=own[1])
+    return replace(config, policies=(*own, *config.policies))
 
 
 VOCABULARY = int(CONFIG["vocab_size"])

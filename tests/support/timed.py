@@ -87,7 +87,7 @@ class TimedRunner(Delegate):
     ) -> StepOutput:
         out = self.inner.run(plan, on_wait, overlap_next=overlap_next)
         contexts = [work.start for work in plan.work]
-        rows = sum(len(w.tokens) + o.draft_rows for w, o in zip(plan.work, out.outputs, strict=True))
+        rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         # None for parts of prompts, of which there are more or fewer as time goes: the others' is to stay the same.
         noise = self._random.gauss(1.0, _NOISE) if all(work.draws_token for work in plan.work) else 1.0
         verify = self._truth.verify_pass(rows, contexts) * noise

@@ -126,7 +126,7 @@ class PagedAttention(SdpaAttention):
 
     def prepare(self, segments: Sequence[Segment]) -> AttentionBatch:
         widest = max(s.rows for s in segments)
-        if widest > _WIDTH or len(segments) > _SEQUENCES or any(s.parents for s in segments):
+        if widest > _WIDTH or len(segments) > _SEQUENCES:
             return super().prepare(segments)
         layout = Layout(_power(len(segments)), _power(widest))
         batch = self._static.get(layout)

@@ -109,7 +109,7 @@ class NativeDecoder(DecoderOf[NativeBatch]):
         pipelined: bool = False,
         on_wait: OnWait | None = None,
     ) -> Drafted:
-        if not self._kernels_embed or any(request.siblings for request in requests):
+        if not self._kernels_embed:
             return super().draft(attention, requests, pipelined=pipelined, on_wait=on_wait)
         assert isinstance(attention, NativeAttention)
         size = len(requests), max([r.gamma for r in requests])
@@ -170,7 +170,6 @@ class NativeDecoder(DecoderOf[NativeBatch]):
             drawn=drawn,
             scores=ctypes.pointer(scores := ctypes.c_void_p()),
             records=None if records is None else records.data_ptr(),
-            tree=rows.tree,
             rows=rows.rows,
             draws=count,
         )
@@ -256,5 +255,4 @@ def _pass_struct(
         ctypes.cast(ctypes.c_char_p(plans), ctypes.c_void_p),
         None if records is None else records.data_ptr(),
         *(stride, batch.rows, first, last, batch.read_only),
-        batch.tree,
     )

@@ -7,18 +7,19 @@ fixed, so that the search measures what then serves.
 from __future__ import annotations
 
 from engine.draft.base import PolicyContext
-from engine.draft.baselines.fixed import FixedPlan
-from engine.draft.baselines.layer_sets import LayerSets
+from engine.draft.fixed import FixedPlan
 from engine.step import Plan
+from papers.layer_sets import find
+from papers.settings import SelfSDConfig
 
 
 class SelfSD(FixedPlan):
     """Draft with the layer set of the file that `--self-sd-sets` names."""
 
-    name = "self-sd"
+    name = SelfSDConfig.name
 
     def __init__(self, context: PolicyContext) -> None:
-        config = context.config.self_sd
-        tuned: LayerSets = context.tuned[self.name]
-        (variants,) = tuned.sets.values()
+        config = context.config.of(SelfSDConfig)
+        self.layer_sets = find(context, self.name, config.sets)
+        (variants,) = self.layer_sets.sets.values()
         super().__init__(Plan(variants, config.gamma, config.confidence))

@@ -17,6 +17,7 @@ from engine.architecture.spec import exit_plan
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
 from engine.draft.lookup import MAX_COPIED
 from engine.step import Plan, References
+from papers.settings import DelConfig
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,10 +93,10 @@ class DynamicExit(DraftPolicy[ExitState]):
     The best length only chooses the exit. As printed, drafts have the first exit where it is 0.
     """
 
-    name = "del"
+    name = DelConfig.name
 
     def __init__(self, context: PolicyContext) -> None:
-        self._config, spec = context.config.del_, context.spec
+        self._config, spec = context.config.of(DelConfig), context.spec
         self._layers = spec.layers
         self._plans = [exit_plan(spec, depth) for depth in range(1, spec.layers + 1)]  # the last is the whole model
         self._plain = Plan(spec.whole, gamma=0)

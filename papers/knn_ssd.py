@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
-from engine.draft.baselines.layer_sets import Anchors, LayerSets
 from engine.step import Plan, References
+from papers.layer_sets import Anchors, find
+from papers.settings import KnnSSDConfig
 
 
 @dataclass(slots=True)
@@ -30,11 +31,11 @@ class RequestState:
 class KnnSSD(DraftPolicy[RequestState]):
     """Draft with the layer set of the nearest anchor's domain (KNN-SSD, section 4.2)."""
 
-    name = "knn-ssd"
+    name = KnnSSDConfig.name
 
     def __init__(self, context: PolicyContext) -> None:
-        config = context.config.knn_ssd
-        layer_sets: LayerSets = context.tuned[self.name]
+        config = context.config.of(KnnSSDConfig)
+        self.layer_sets = layer_sets = find(context, self.name, config.sets)
         self._plain = Plan(context.spec.whole, gamma=0)
         self._plans = {
             domain: Plan(variants, config.gamma, config.confidence) for domain, variants in layer_sets.sets.items()

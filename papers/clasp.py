@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.draft.base import BatchView, CandidatePass, DraftPolicy, PolicyContext, RequestView, RoundOutcome
 from engine.step import Plan, References
+from papers.settings import ClaspConfig
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,10 +36,10 @@ class SkipState:
 class InContextSkip(DraftPolicy[SkipState]):
     """Draft without the layers that the programme chose, up to an unsure token; choose again after some tokens."""
 
-    name = "clasp"
+    name = ClaspConfig.name
 
     def __init__(self, context: PolicyContext) -> None:
-        self._config, self._layers = context.config.clasp, context.spec.layers
+        self._config, self._layers = context.config.of(ClaspConfig), context.spec.layers
         self._skips = round(self._config.skip_ratio * self._layers)
         self._confidence = context.config.draft_confidence
         self._plain = Plan(context.spec.whole, gamma=0)

@@ -5,7 +5,7 @@ their cosine costs no further pass:
 
     attention i is skipped if cos(X^(2i), X^(2i+1)) > τ, on average over the last rows
 
-MLPs always run. Drafts end by the adaptive rule of Draft & Verify (`engine.draft.baselines.layerskip`).
+MLPs always run. Drafts end by the adaptive rule of Draft & Verify (`papers.layerskip`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
-from engine.draft.baselines.layerskip import MAX_ADAPTIVE, DraftLength, steer_threshold
 from engine.step import Plan
+from papers.layerskip import MAX_ADAPTIVE, DraftLength, steer_threshold
+from papers.settings import ASDConfig
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,10 +36,10 @@ class DropState:
 class AdaptiveDrop(DraftPolicy[DropState]):
     """Draft without the attention whose output is most like its input, as the context shows; look again in time."""
 
-    name = "asd"
+    name = ASDConfig.name
 
     def __init__(self, context: PolicyContext) -> None:
-        self._config = context.config.asd
+        self._config = context.config.of(ASDConfig)
         self._plain = Plan(context.spec.whole, gamma=0)
 
     def new_state(self) -> DropState:

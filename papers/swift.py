@@ -5,7 +5,7 @@ is github.com/hemingkx/SWIFT. One search serves all requests, and goes on from o
 
   - a request first accumulates context: a window of generated tokens (section 4.1.1);
   - from then on, each round scores one more set of sublayers on that window (section 4.1.2);
-  - the best set drafts a token tree, until a token of low confidence (section 4.2), during the search and after it.
+  - the best set drafts until a token of low confidence (section 4.2), during the search and after it.
 
 The matchness of a set depends on the text. It is compared with that of another set on the same window only: the best
 set of earlier requests is scored again on the window of each new one.
@@ -21,15 +21,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from engine.architecture.spec import SKIP, TARGET, Variants
-from engine.config.policies import SwiftConfig
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
-from engine.step import Plan, Siblings
+from engine.step import Plan
+from papers.requirements import require_extra
+from papers.settings import SwiftConfig
 
 if TYPE_CHECKING:
-    from engine.draft.baselines.bayesian import Point
-
-# Section 4.2, "Dynamic Verification": above the last confidence, the drafted token is verified alone.
-_SIBLINGS: Siblings = ((0.5, 10), (0.8, 5), (0.95, 3))
+    from papers.bayesian import Point
 
 # The ratio went from 0.5 to 0.4 for Llama-3-70B (appendix C.2, footnote), in one step as far as the paper says.
 _RATIO_STEP = 0.1
@@ -78,7 +76,7 @@ class LayerSearch:
         A suggested point stands for the set of its largest coordinates, as in the authors' code.
         """
         if (self.steps + 1) % self._config.interval == 0 and self._scores:
-            from engine.draft.baselines.bayesian import suggest
+            from papers.bayesian import suggest
 
             point = suggest(self._scores, self._inner, self.steps)
             chosen = np.argsort(-point, kind="stable")[: self.skips]
@@ -117,10 +115,11 @@ class RequestState:
 class Swift(DraftPolicy[RequestState]):
     """SWIFT, as published: it drafts even where that is slower."""
 
-    name = "swift"
+    name = SwiftConfig.name
 
     def __init__(self, context: PolicyContext) -> None:
-        self._config = context.config.swift
+        require_extra("its search")
+        self._config = context.config.of(SwiftConfig)
         self.search = LayerSearch(self._config, context.spec.layers)
         # Rounds with drafts, and their drafted and accepted tokens, since acceptance was last judged.
         self._rounds = self._drafted = self._accepted = 0
@@ -143,7 +142,7 @@ class Swift(DraftPolicy[RequestState]):
                 for each in batch.views:
                     each.reselected = "kept" if search.best == before else "changed"
         gamma = self._config.gamma if search.skips else 0  # without layers to skip, a draft is the whole model
-        plan = Plan(search.best, gamma, self._config.confidence, siblings=_SIBLINGS if gamma else ())
+        plan = Plan(search.best, gamma, self._config.confidence)
         return [plan] * len(batch.views)
 
     def can_reuse_plans(self) -> bool:

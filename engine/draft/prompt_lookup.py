@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.draft.base import PolicyContext
-from engine.draft.baselines.fixed import FixedPlan
 from engine.draft.costs import CostModel
+from engine.draft.fixed import FixedPlan
 from engine.draft.lookup import Lookup
 from engine.step import Plan
 

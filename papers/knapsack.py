@@ -18,8 +18,9 @@ import numpy as np
 
 from engine.architecture.spec import TARGET, Variants
 from engine.draft.base import BatchView, CandidatePass, DraftPolicy, PolicyContext, RequestView, RoundOutcome
-from engine.draft.baselines.clasp import layer_plan
 from engine.step import Plan, References
+from papers.clasp import layer_plan
+from papers.settings import KnapsackConfig
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,10 +52,10 @@ class Choice(NamedTuple):
 class PublishedKnapSpec(DraftPolicy[SearchState]):
     """Draft with the sub-network that the last search of the request chose, up to an unsure token."""
 
-    name = "knapsack"
+    name = KnapsackConfig.name
 
     def __init__(self, context: PolicyContext) -> None:
-        self._config, self._costs, self._spec = context.config.knapsack, context.costs, context.spec
+        self._config, self._costs, self._spec = context.config.of(KnapsackConfig), context.costs, context.spec
         self.interval = self._config.interval or (64 if context.spec.parameters < _LARGE else 128)
 
     def new_state(self) -> SearchState:

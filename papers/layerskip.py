@@ -15,6 +15,7 @@ from engine.architecture.spec import exit_plan
 from engine.draft.base import BatchView, DraftPolicy, Outcome, PolicyContext, RequestView, RoundOutcome
 from engine.errors import ConfigError
 from engine.step import Plan
+from papers.settings import LayerSkipConfig
 
 # Draft & Verify: `auto_parameters`, and `max_step_draft` of the examples, in the authors' code.
 _BETA_1 = 0.5  # share of the old acceptance rate in the new one
@@ -35,10 +36,10 @@ class DraftLength:
 class EarlyExit(DraftPolicy[DraftLength]):
     """Draft with the first layers, by default a quarter of them, and the head."""
 
-    name = "layerskip"
+    name = LayerSkipConfig.name
 
     def __init__(self, context: PolicyContext) -> None:
-        self._config, layers = context.config.layerskip, context.spec.layers
+        self._config, layers = context.config.of(LayerSkipConfig), context.spec.layers
         depth = self._config.exit or max(1, round(layers / 4))
         if depth > layers:
             raise ConfigError(f"--layerskip-exit is {depth}, but the model has {layers} layers")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
 from engine.step import Plan
+from papers.settings import JacobiConfig
 
 
 @dataclass(slots=True)
@@ -28,10 +29,10 @@ class Block:
 class Jacobi(DraftPolicy[Block]):
     """Verify the model's own draws of the round before, block by block."""
 
-    name = "jacobi"
+    name = JacobiConfig.name
 
     def __init__(self, context: PolicyContext) -> None:
-        self._block, self._whole = context.config.jacobi.block, context.spec.whole
+        self._block, self._whole = context.config.of(JacobiConfig).block, context.spec.whole
 
     def new_state(self) -> Block:
         return Block()
