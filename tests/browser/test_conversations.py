@@ -106,6 +106,10 @@ def test_answers_are_rendered_as_markdown(visitor: Visitor) -> None:
         ("blockquote", "The end."),
     ):
         assert (text.locator(selector).text_content() or "").strip("\n") == content.strip("\n"), selector
+    style = "(e) => { const { fontFamily, whiteSpace, overflowX } = getComputedStyle(e); return [fontFamily, whiteSpace, overflowX]; }"  # noqa: E501
+    family, *others = text.locator("pre code").evaluate(style)
+    assert "monospace" in family
+    assert others == ["pre", "auto"]
     assert text.locator("p br").count() == 1
     assert text.locator("a").get_attribute("href") == "https://example.org/page"
     assert "noopener" in (text.locator("a").get_attribute("rel") or "")

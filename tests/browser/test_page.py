@@ -347,20 +347,6 @@ def test_an_example_is_a_question(visitor: Visitor, edits: bool) -> None:
     expect(example).to_be_visible()
 
 
-def test_code_is_set_as_code(visitor: Visitor) -> None:
-    stream = visitor.ask(CODE)
-    assert "```" in stream.text
-    block = visitor.answer.locator("code")
-    style = block.evaluate("(e) => { const { fontFamily, whiteSpace, overflowX } = getComputedStyle(e);"
-                           " return [fontFamily, whiteSpace, overflowX]; }")  # fmt: skip
-    assert "monospace" in style[0]
-    assert style[1:] == ["pre", "auto"]
-    code = re.search(r"^```[^\n]*\n(.*)^```", stream.text, re.DOTALL | re.MULTILINE)
-    assert code
-    assert (block.text_content() or "").startswith(code[1])
-    assert "```" not in (visitor.last_text.text_content() or "")
-
-
 def test_markup_is_only_text(visitor: Visitor) -> None:
     question = '<img src=x onerror="document.title=1"><b>bold</b>'
     visitor.set(limit="5").ask(question)

@@ -60,14 +60,6 @@ def test_a_streamed_response_is_the_whole_one(client: Any) -> None:
     assert event.response.usage.output_tokens == 30
 
 
-def test_the_clients_stream_helper_understands_a_response(client: Any) -> None:
-    with client.responses.stream(model=MODEL, input=STORY, temperature=0) as stream:
-        text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
-        response = stream.get_final_response()
-    assert response.status == "completed"
-    assert response.output_text == text
-
-
 def test_a_response_is_parsed_by_a_schema(client: Any) -> None:
     response = client.responses.parse(model=MODEL, input="A cat.", text_format=Pet, temperature=0)
     assert isinstance(response.output_parsed, Pet)

@@ -89,7 +89,8 @@ def test_a_malformed_second_request_gets_a_400(live: Start) -> None:
         connection.sendall(b"what is this\r\n\r\n")
         answer = rest_of(connection)
     assert answer.startswith(b"HTTP/1.1 400 ")
-    assert b"invalid_request_error" in answer
+    error = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
+    assert (error["type"], error["param"], error["message"] > "") == ("invalid_request_error", None, True)
     assert b"x-request-id: " in answer
 
 

@@ -105,7 +105,8 @@ class FakeEngine:
         self.cancelled: list[str] = []
         self.finished = asyncio.Event()
         self.arrived, self.left = threading.Event(), threading.Event()
-        self.ready, self.draining, self.failure, self.heartbeat_age = True, False, None, 0.0
+        self.ready, self.draining, self.heartbeat_age = True, False, 0.0
+        self.failure: str | None = None
         self.resets = 0
         self.refuse: Exception | None = None
         self.fail_at: tuple[int, Exception] | None = None  # position of a token, and the error raised instead of it

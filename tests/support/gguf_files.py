@@ -66,7 +66,11 @@ def tensors_of(model: Any, types: Mapping[str, str], heads: Mapping[str, int] | 
         count = next((n for part, n in (heads or {}).items() if f"{part}.weight" in new), 0)
         weight = turned(weight, count) if count else weight
         kind = GGMLQuantizationType[type]
-        stored = random_blocks(type, *weight.shape, seed) if type.endswith("_K") else quantize(weight, kind)
+        stored = (
+            random_blocks(type, weight.shape[0], weight.shape[1], seed)
+            if type.endswith("_K")
+            else quantize(weight, kind)
+        )
         found[new] = (stored, type)
         back = dequantize(stored, kind)
         back = back.reshape(count, -1, 2, back.shape[1]).swapaxes(1, 2).reshape(back.shape) if count else back

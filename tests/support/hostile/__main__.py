@@ -60,7 +60,8 @@ def _throw_all(server: Server, context: int, only: str) -> int:
         time.sleep(_QUIET)
     idle = server.memory()
     print(f"{'milliseconds of the probe:':53} {'token':>6} {'p99':>5} {'worst':>6} {'live, worst':>12}  memory / idle")
-    bad = _print_row("nothing", [], _QUIET, quiet, idle, idle, quiet.failures > 0)
+    bad = 0
+    bad += _print_row("nothing", [], _QUIET, quiet, idle, idle, quiet.failures > 0)
     for bomb in bombs(context):
         if only in bomb.name:
             with ThreadPoolExecutor(1) as pool:
