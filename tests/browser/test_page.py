@@ -227,32 +227,26 @@ def test_copied_tokens_are_shown_as_copied(visitor: Visitor, source: str) -> Non
     expect(visitor.answer.locator(".lookup")).to_have_count(2)
 
 
+_STRETCHES = """(rounds) => {
+  const answer = new Answer(true), round = { tokens: [["x", true]], drafted: 0, accepted: 0 };
+  rounds.forEach((drafts, i) => answer.add({ ...round, context: 10 + i, ...drafts }, i));
+  return [answer.stretches.map(({ source, from, to, rounds }) => [source, from, to, rounds]), factsOf(answer)];
+}"""
+
+
 def test_copies_beside_plans_have_lines_of_their_own(visitor: Visitor) -> None:
-    lines, facts = visitor.page.evaluate(
-        """(plan) => {
-          const answer = new Answer(true), round = { tokens: [["x", true]], drafted: 2, accepted: 1 };
-          for (const [i, source] of [null, "model", "lookup", "lookup", null, "model"].entries()) {
-            const drafts = { source, plan: source === "model" ? plan : null, drafted: source ? 2 : 0 };
-            answer.add({ ...round, ...drafts, context: i }, i);
-          }
-          return [answer.stretches.map(({ source, rounds }) => [source, rounds]), factsOf(answer)];
-        }""",
-        "1100",
-    )
-    assert lines == [["1100", 1], ["lookup", 3], ["1100", 1]]
+    plan = {"source": "model", "plan": "1100", "drafted": 2, "accepted": 1}
+    copy = {"source": "lookup", "plan": None, "drafted": 2, "accepted": 1}
+    alone = {"source": None, "plan": None, "accepted": 1}
+    lines, facts = visitor.page.evaluate(_STRETCHES, [alone, plan, copy, copy, alone, plan])
+    assert [(source, rounds) for source, _, _, rounds in lines] == [("1100", 1), ("lookup", 3), ("1100", 1)]
     assert "of these, 2 of 4 copied" in facts
 
 
 def test_a_plan_is_shown_until_another_drafts(visitor: Visitor) -> None:
     """The plain rounds that time plain decoding do not end a plan's line; one more plain round does."""
-    lines = visitor.page.evaluate(
-        """(plans) => {
-          const answer = new Answer(true), round = { tokens: [["x", true]], drafted: 0, accepted: 0 };
-          plans.forEach((plan, i) => answer.add({ ...round, plan, context: 10 + i }, i));
-          return answer.stretches.map(({ source, from, to, rounds }) => [source, from, to, rounds]);
-        }""",
-        [None, "1100", "1100", None, "1100", "1001", *[None] * (PLAIN_ROUNDS + 2), "1100"],
-    )
+    plans = [None, "1100", "1100", None, "1100", "1001", *[None] * (PLAIN_ROUNDS + 2), "1100"]
+    lines, _ = visitor.page.evaluate(_STRETCHES, [{"plan": plan} for plan in plans])
     plain = 15 + 1 + PLAIN_ROUNDS
     expected = [["1100", 11, 15, 4], ["1001", 15, plain, 1 + PLAIN_ROUNDS], [None, plain, plain + 2, 2]]
     expected += [["1100", plain + 2, plain + 3, 1]]

@@ -20,11 +20,13 @@ for options in (openai, anthropic):
     assert "Paris" in answer
     chunks = litellm.completion(messages=question, stream=True, **options)
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == answer
-    asked = {"messages": question, "tools": tools, "tool_choice": "required", **options}
-    called = litellm.completion(**asked).choices[0].message.tool_calls[0].function
-    assert called.name == "weather"
-    rebuilt = litellm.stream_chunk_builder(list(litellm.completion(stream=True, **asked)))
-    assert rebuilt.choices[0].message.tool_calls[0].function.arguments == called.arguments
+    called = litellm.completion(messages=question, tools=tools, tool_choice="required", **options)
+    assert called.choices[0].message.tool_calls[0].function.name == "weather"
+forced = {"messages": question, "tools": tools, "tool_choice": "required", **openai}
+whole = litellm.completion(**forced)
+rebuilt = litellm.stream_chunk_builder(list(litellm.completion(stream=True, **forced)))
+first, second = (reply.choices[0].message.tool_calls[0].function for reply in (whole, rebuilt))
+assert first.arguments == second.arguments
 text = {**openai, "model": f"text-completion-openai/{MODEL}", "extra_body": {"ignore_eos": True}}
 assert litellm.text_completion(prompt="Once upon a time", max_tokens=8, **text).usage.completion_tokens == 8
 for refusal, wrong in (
