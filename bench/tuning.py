@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -22,7 +22,7 @@ from engine.errors import ConfigError, TunedFileError
 from engine.logs import progress_bar
 from engine.runtime.build import LoadedModel
 from engine.runtime.runner import Runner
-from engine.step import StepOutput, StepPlan
+from engine.step import Overlap, StepOutput, StepPlan
 from engine.types import SamplingParams
 from papers.knn_ssd import last_hidden
 from papers.layer_sets import LayerSets, load_for, to_json, unit
@@ -159,12 +159,10 @@ class _RecordingRunner(Runner):
         super().__init__(runner.decoder, runner.attention, model.clock, overlaps=False)
         self.vectors: list[np.ndarray] = []
 
-    def run(
-        self, plan: StepPlan, on_wait: Callable[[], None] | None = None, *, overlap_next: bool = False
-    ) -> StepOutput:
+    def run(self, plan: StepPlan, overlap: Overlap | None = None) -> StepOutput:
         for work in plan.work:
             work.rows_to_record = int(work.reads_prompt and work.draws_token)
-        out = super().run(plan, on_wait, overlap_next=overlap_next)
+        out = super().run(plan, overlap)
         self.vectors += [last_hidden(o.references) for o in out.outputs if o.references is not None]
         return out
 

@@ -6,13 +6,15 @@ Most are made every round and therefore not frozen, which would take three times
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from engine.architecture.spec import Variants
 from engine.kv.pages import Placement
 from engine.types import SamplingParams, TokenLogprobs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from torch import Tensor
 
     from engine.sampling.logits import LogitsProcessor
@@ -130,3 +132,23 @@ class StepOutput:
     draft_passes: int
     draft_seconds: float
     verify_seconds: float
+    following: StartedPass | None = None  # the pass of the next round, if it has started
+
+
+class StartedPass(Protocol):
+    """A pass that the device computes while the host does something else."""
+
+    def computes(self, work: Sequence[Work]) -> bool:
+        """Whether this pass computes all of this work."""
+
+    def wait(self) -> None:
+        """Wait until the device has computed the pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How a round overlaps with its neighbours, on a device that computes while the host does something else."""
+
+    on_wait: Callable[[], None]  # called while the device computes, perhaps several times
+    started: StartedPass | None = None  # this round's pass, if it has started before the last round was read
+    start_next: bool = False  # the pass of a following plain round may start before this round is read

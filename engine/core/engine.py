@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from engine.clock import Clock
 from engine.core.constraints import Processors
-from engine.core.proposals import Proposer
+from engine.core.proposals import Proposer, UniformBatch
 from engine.core.request import Request
 from engine.core.rounds import CommittedRound, FinishedRound, StepRunner
 from engine.core.scheduler import Counters, Scheduler
@@ -22,7 +22,7 @@ from engine.draft.costs import CostModel
 from engine.draft.lookup import AgreementCounts, Lookup
 from engine.errors import RequestFailedError
 from engine.kernels.library import KernelLibrary
-from engine.step import StepOutput, StepPlan, Work
+from engine.step import Overlap, StartedPass, StepOutput, StepPlan, Work
 from engine.text.detokenize import Detokenizer
 from engine.text.tokenizer import Tokenizer
 from engine.types import EngineInfo, GenerateRequest, RequestFailure, RoundReport, SamplingParams
@@ -30,6 +30,24 @@ from engine.types import EngineInfo, GenerateRequest, RequestFailure, RoundRepor
 log = logging.getLogger("knapserve.engine")
 
 Deliver = Callable[[RoundReport], None]
+
+
+@dataclass(slots=True)
+class _Last:
+    """What a round leaves to the next one. Its report waits until then, if host and device overlap."""
+
+    finished: FinishedRound | None = None  # until it is reported
+    served: Sequence[str] = ()  # ids of its requests
+    serving: Sequence[str] = ()  # ids of the requests of the round after it, once that runs
+    proposed: UniformBatch | None = None
+    started: StartedPass | None = None  # the pass of the round after it
+
+    def flush(self, deliver: Deliver) -> None:
+        """Learn from the round and deliver its report, unless that has happened already."""
+        finished, self.finished = self.finished, None
+        if finished is not None:
+            finished.learn()
+            deliver(finished.report())
 
 
 class EngineCore:
@@ -62,8 +80,7 @@ class EngineCore:
         self._clock = clock
         self.processors = Processors(tokenizer, info, kernels, policies.config.grammar)
         self._lookup_counts = AgreementCounts()  # the counts of all requests
-        self._served: tuple[list[str], list[str]] = [], []  # ids of the requests of the last two rounds
-        self._pending: FinishedRound | None = None  # the last round, not reported yet, if the device overlaps
+        self._last = _Last()
 
     def policy(self, name: str) -> DraftPolicy[Any]:
         """Return the one instance of a policy. Raises UnknownPolicyError."""
@@ -138,7 +155,9 @@ class EngineCore:
 
     def step(self) -> RoundReport:
         """Run one round, learn from it, and return its report."""
-        finished = self._round(flush=lambda: None)
+        self._last = self._round(_Last(), flush=lambda: None)
+        finished, self._last.finished = self._last.finished, None
+        assert finished is not None
         finished.learn()
         report = finished.report()
         report.other_seconds += self._clock.now() - finished.committed
@@ -149,19 +168,19 @@ class EngineCore:
         if not self.runner.overlaps:
             deliver(self.step())
             return
-        flush = partial(self.flush, deliver)
+        last = self._last
+        flush = partial(last.flush, deliver)
         try:
-            finished = self._round(flush)
+            self._last = self._round(last, flush)
         finally:
             flush()  # needed if the round did not wait for the device, or failed
-        self._pending = finished
 
     def fail_running(self) -> RoundReport:
         """Fail all requests of a round that failed, and of one that it was to report. Waiting ones stay."""
         failures = {failure.request_id: failure for failure in self.scheduler.fail_running()}
-        for request_id in (*self._served[0], *self._served[1]):  # perhaps finished, and not reported yet
+        for request_id in (*self._last.served, *self._last.serving):  # perhaps finished, and not reported yet
             failures.setdefault(request_id, RequestFailure(request_id, RequestFailedError("The engine has failed.")))
-        self._pending = None
+        self._last = _Last()
         return self.idle_report(*failures.values())
 
     def works(self) -> bool:
@@ -182,12 +201,9 @@ class EngineCore:
 
     def flush(self, deliver: Deliver) -> None:
         """Learn from the last round and deliver its report, unless that has happened already."""
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            pending.learn()
-            deliver(pending.report())
+        self._last.flush(deliver)
 
-    def _round(self, flush: Callable[[], None]) -> FinishedRound:
+    def _round(self, last: _Last, flush: Callable[[], None]) -> _Last:
         """Run one round: admit → propose → plan → run → commit. `flush` learns from the last round and reports it.
 
         Where host and device overlap, the runner calls `flush` while the device computes. If the last plans can be
@@ -196,15 +212,18 @@ class EngineCore:
         """
         started, counters = self._clock.now(), self.scheduler.counters
         self.scheduler.admit()
-        reuse = self.runner.overlaps and self.proposer.can_reuse_plans()
+        overlaps, search_seconds, proposed = self.runner.overlaps, 0.0, last.proposed
+        reuse = overlaps and self.proposer.can_reuse_plans(proposed)
         if not reuse:
             flush()
-        search_seconds = 0.0 if reuse else self.proposer.propose()
+            search_seconds, proposed = self.proposer.propose()
         plan = self.scheduler.plan()
-        self._served = self._served[1], [work.request_id for work in plan.work]
-        out = self.runner.run(plan, flush, overlap_next=reuse and self.scheduler.settled)
+        last.serving = [work.request_id for work in plan.work]
+        overlap = Overlap(flush, last.started, reuse and self.scheduler.settled) if overlaps else None
+        out = self.runner.run(plan, overlap)
         commit = self.scheduler.commit(plan, out)
-        return self._finished(plan, out, commit, started, counters, search_seconds)
+        finished = self._finished(plan, out, commit, started, counters, search_seconds)
+        return _Last(finished, last.serving, proposed=proposed, started=out.following)
 
     def _finished(
         self,

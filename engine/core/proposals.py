@@ -16,7 +16,7 @@ from engine.errors import UnknownPolicyError
 from engine.step import Plan
 
 
-class _UniformBatch(NamedTuple):
+class UniformBatch(NamedTuple):
     """The running requests at the last proposal, all decoding by one policy."""
 
     policy: DraftPolicy[Any]
@@ -31,7 +31,6 @@ class Proposer:
         """Make all available policies. Raises ConfigError, TunedFileError."""
         self._scheduler, self._context, self._clock = scheduler, context, clock
         self.policies, self.unavailable = make_policies(context)
-        self._last: _UniformBatch | None = None
 
     def policy(self, name: str) -> DraftPolicy[Any]:
         """Return the one instance of a policy. Raises UnknownPolicyError."""
@@ -39,17 +38,20 @@ class Proposer:
             raise UnknownPolicyError(name, tuple(self.policies), self.unavailable.get(name, ""))
         return self.policies[name]
 
-    def can_reuse_plans(self) -> bool:
-        """Whether the last plans hold for one more round, so that `propose` need not run."""
-        last, scheduler = self._last, self._scheduler
+    def can_reuse_plans(self, last: UniformBatch | None) -> bool:
+        """Whether the plans of the last proposal hold for one more round, so that `propose` need not run."""
+        scheduler = self._scheduler
         if last is None or scheduler.running != last.requests or scheduler.preemptions != last.preemptions:
             return False
         if any(_match(request) for request in last.requests):
             return False
         return last.policy.can_reuse_plans()
 
-    def propose(self) -> float:
-        """Give every decoding request a plan. Returns the seconds that policies took."""
+    def propose(self) -> tuple[float, UniformBatch | None]:
+        """Give every decoding request a plan.
+
+        Returns the seconds that policies took, and the batch if its plans may hold for further rounds.
+        """
         running = self._scheduler.running
         by_policy: dict[str, list[Request]] = {}
         for request in running:
@@ -69,8 +71,8 @@ class Proposer:
             self._propose(requests, others)
             seconds += self._clock.now() - started
         uniform = len(by_policy) == 1 and all(r.decoding and r.plan and not r.plan.tokens for r in running)
-        self._last = _UniformBatch(running[0].policy, list(running), self._scheduler.preemptions) if uniform else None
-        return seconds
+        batch = UniformBatch(running[0].policy, list(running), self._scheduler.preemptions) if uniform else None
+        return seconds, batch
 
     def _propose(self, requests: Sequence[Request], others: Sequence[tuple[int, Plan]]) -> None:
         """Give requests of one policy their plans; `others`: context and plan of those with other policies."""

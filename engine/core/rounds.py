@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.core.request import Request
 from engine.draft.base import CandidatePass, DraftPolicy, Outcome, RequestView, RoundOutcome
 from engine.draft.costs import DRAFT, CostModel
-from engine.step import StepOutput, StepPlan
+from engine.step import Overlap, StepOutput, StepPlan
 from engine.types import (
     FinishReason,
     RequestFailure,
@@ -33,10 +33,8 @@ class StepRunner(Protocol):
 
     overlaps: bool  # whether the device computes while the host does something else
 
-    def run(
-        self, plan: StepPlan, on_wait: Callable[[], None] | None = None, *, overlap_next: bool = False
-    ) -> StepOutput:
-        """Run a round. With `overlap_next`, a following plain round's pass may start before this one is read."""
+    def run(self, plan: StepPlan, overlap: Overlap | None = None) -> StepOutput:
+        """Run a round."""
 
     def candidates(
         self, slab: int, positions: Sequence[int], sampling: SamplingParams, edits: Iterable[Edit | None] = ()

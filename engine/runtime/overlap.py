@@ -68,10 +68,10 @@ class PlainPass:
 
 
 def decode_overlapped(
-    work: Sequence[Work], current: PlainPass, *, overlap_next: bool, on_wait: OnWait | None = None
+    work: Sequence[Work], current: PlainPass, *, start_next: bool, on_wait: OnWait | None = None
 ) -> tuple[tuple[WorkOutput, ...], PlainPass | None]:
-    """Read a round of plain work from its pass. With `overlap_next`, start and return the next round's pass first."""
-    following = current.start_next(work) if overlap_next else None
+    """Read a round of plain work from its pass. With `start_next`, start and return the next round's pass first."""
+    following = current.start_next(work) if start_next else None
     if on_wait is not None:
         on_wait()
     return tuple([WorkOutput((token,)) for token in current.read(work, following)]), following

@@ -12,11 +12,10 @@ from engine.architecture.spec import Variants
 from engine.clock import Clock
 from engine.model.attention import Attention
 from engine.model.decoder import Decoder
-from engine.model.passes import OnWait
 from engine.runtime.overlap import PlainPass, decode_overlapped
 from engine.runtime.speculate import propose, verify
 from engine.sampling.sample import Edit, draft_noise
-from engine.step import StepOutput, StepPlan
+from engine.step import Overlap, StepOutput, StepPlan
 from engine.types import SamplingParams
 
 
@@ -29,28 +28,23 @@ class Runner:
         self.attention = attention
         self.overlaps = decoder.device.type != "cpu" if overlaps is None else overlaps
         self._clock = clock
-        self._started: PlainPass | None = None  # the pass of a round to come
 
     @torch.inference_mode()
-    def run(self, plan: StepPlan, on_wait: OnWait | None = None, *, overlap_next: bool = False) -> StepOutput:
-        """Run one round: new pages of the cache, draft passes, the verify pass.
-
-        Where host and device overlap, `on_wait` is called while the device computes, perhaps several times; with
-        `overlap_next`, the pass of a next plain round starts before this one is read.
-        """
-        if not self.overlaps:
-            on_wait = None
+    def run(self, plan: StepPlan, overlap: Overlap | None = None) -> StepOutput:
+        """Run one round: new pages of the cache, draft passes, the verify pass."""
+        on_wait = None if overlap is None else overlap.on_wait
+        current = None if overlap is None else overlap.started
         started = self._clock.now()
         self.attention.cache.place(plan.placements)
-        current, self._started = self._started, None
-        plain = self.overlaps and bool(plan.work) and all(work.plain for work in plan.work)
+        plain = overlap is not None and bool(plan.work) and all(work.plain for work in plan.work)
         if current is not None and not (plain and current.computes(plan.work)):
             current.wait()  # this round's time begins after that pass
             current, started = None, self._clock.now()
-        if plain:
-            current = current or PlainPass(self.decoder, self.attention, plan.work)
-            outputs, self._started = decode_overlapped(plan.work, current, overlap_next=overlap_next, on_wait=on_wait)
-            return StepOutput(outputs, 0, 0.0, self._clock.now() - started)
+        if overlap is not None and plain:
+            if not isinstance(current, PlainPass):
+                current = PlainPass(self.decoder, self.attention, plan.work)
+            outputs, following = decode_overlapped(plan.work, current, start_next=overlap.start_next, on_wait=on_wait)
+            return StepOutput(outputs, 0, 0.0, self._clock.now() - started, following)
         drafts, passes = propose(self.decoder, self.attention, plan.work, ahead=self.overlaps, on_wait=on_wait)
         drafted = self._clock.now()
         outputs = verify(self.decoder, self.attention, plan.work, drafts, on_wait=on_wait)

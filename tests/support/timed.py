@@ -16,7 +16,7 @@ from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
 from engine.runtime.build import LoadedModel
 from engine.runtime.runner import Runner
-from engine.step import StepOutput, StepPlan
+from engine.step import Overlap, StepOutput, StepPlan
 
 _STRETCH = 64  # rounds for which an unsteady machine stays as it is, on average
 _NOISE = 0.03  # standard deviation of what a pass takes, as a share
@@ -82,10 +82,8 @@ class TimedRunner(Delegate):
         found = self.inner.candidates(slab, positions, *sampled)
         return _TimedSearch(found, self._clock, self._truth, max(positions))
 
-    def run(
-        self, plan: StepPlan, on_wait: Callable[[], None] | None = None, *, overlap_next: bool = False
-    ) -> StepOutput:
-        out = self.inner.run(plan, on_wait, overlap_next=overlap_next)
+    def run(self, plan: StepPlan, overlap: Overlap | None = None) -> StepOutput:
+        out = self.inner.run(plan, overlap)
         contexts = [work.start for work in plan.work]
         rows = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
         # None for parts of prompts, of which there are more or fewer as time goes: the others' is to stay the same.
