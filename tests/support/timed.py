@@ -101,7 +101,7 @@ class TimedRunner(Delegate):
         self.lost += (self._slow - 1.0) * (draft + verify)
         draft, verify = self._slow * draft, self._slow * verify
         self._clock.time += draft + verify + _OUTSIDE * (1 + _SHARED_OUTSIDE * (len(contexts) - 1))
-        return StepOutput(out.outputs, out.draft_passes, draft, verify)
+        return StepOutput(out.outputs, out.draft_passes, draft, verify, out.following)
 
 
 class TimedModel(LoadedModel):
