@@ -6,11 +6,11 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
-from engine.architecture.spec import LOW_BIT, Variants
 from engine.clock import SystemClock
 from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, EngineDeadError, RequestError
+from engine.plans import LOW_BIT, Variants
 from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, check_request
 
 _TURN = 0.03  # seconds per turn of a policy; short, as a machine's speed changes within a second

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from engine.architecture.spec import Variants
 from engine.kv.pages import Placement
+from engine.plans import Variants
 from engine.types import SamplingParams, TokenLogprobs
 
 if TYPE_CHECKING:

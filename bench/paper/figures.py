@@ -17,7 +17,7 @@ from bench.compare.plots import as_png, finish, heat_map, panels_of, style, valu
 from bench.compare.record import Record
 from bench.prediction_error import prediction_errors
 from bench.targets import RunStats, sum_batches
-from engine.architecture.spec import SKIP
+from engine.plans import SKIP
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,13 +12,13 @@ from bench.results import aligned
 from bench.targets import PolicyTarget, Prompt, RunStats
 from bench.tuning.anchors import choose_anchors, last_hidden_vectors, least_similarity, representatives
 from bench.tuning.search import LayerSearch
-from engine.architecture.spec import Variants, skipped
 from engine.config.engine import EngineConfig
 from engine.config.policies import FixedConfig, KnnSSDConfig, SelfSDConfig
 from engine.draft.baselines.fixed import uniform_variants
 from engine.draft.baselines.layer_sets import LayerSets
 from engine.errors import ConfigError, LayerSetsError
 from engine.logs import progress_bar
+from engine.plans import Variants, skipped
 from engine.runtime import layer_sets as files
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from engine.architecture.spec import SKIP, TARGET, Variants
+from engine.plans import SKIP, TARGET, Variants
 
 # Of the authors' code (`searching.py`): the share above which a variable means to skip its sublayer. The weight of the
 # uncertainty is the one that the library had then, which the authors do not change.

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.architecture.spec import LOW_BIT, SKIP, Variants, windows_fit
 from engine.checkpoints.source import Source, SyntheticSource
 from engine.config.engine import EngineConfig
 from engine.draft.tpt import THRESHOLDS
 from engine.errors import LayerSetsError, PriorError
+from engine.plans import LOW_BIT, SKIP, Variants, windows_fit
 from profiles.schema import ProfileKey
 
 T = TypeVar("T")

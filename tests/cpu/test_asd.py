@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.architecture.spec import SKIP, TARGET
 from engine.config.engine import EngineConfig
 from engine.config.policies import ASDConfig
 from engine.draft.base import Outcome, RequestView
 from engine.draft.baselines.asd import AdaptiveDrop, DropState, drop_attention
 from engine.draft.baselines.layerskip import DraftLength, steer_threshold
 from engine.model.attention import Segment
+from engine.plans import SKIP, TARGET
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest
 from tests.support.cores import GREEDY, SAMPLED, answer, load, tiny_model

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.architecture.spec import SKIP, TARGET
 from engine.config.engine import EngineConfig
 from engine.config.policies import ClaspConfig
 from engine.draft.base import RequestView
 from engine.draft.baselines.clasp import SkipState, skip_layers
+from engine.plans import SKIP, TARGET
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest
 from tests.support.cores import GREEDY, load

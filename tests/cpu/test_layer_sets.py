@@ -20,12 +20,12 @@ from bench.tuning import early_exit
 from bench.tuning.anchors import choose_anchors, last_hidden_vectors, least_similarity, representatives
 from bench.tuning.layer_sets import search
 from bench.tuning.search import LayerSearch
-from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.config.engine import EngineConfig
 from engine.config.policies import TUNED_POLICIES, KnnSSDConfig, SelfSDConfig
 from engine.draft.baselines.fixed import uniform_variants
 from engine.draft.baselines.layer_sets import Anchors, LayerSets
 from engine.errors import ConfigError, LayerSetsError, UnknownPolicyError
+from engine.plans import SKIP, TARGET, Variants
 from engine.runtime import layer_sets as files
 from engine.runtime.build import LoadedModel
 from engine.types import RequestRound, SamplingParams

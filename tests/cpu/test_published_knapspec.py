@@ -16,12 +16,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from engine.architecture.spec import SKIP, TARGET
 from engine.config.engine import EngineConfig
 from engine.config.policies import KnapsackConfig
 from engine.core.engine import EngineCore
 from engine.draft.base import PolicyContext
 from engine.draft.baselines.knapsack import PublishedKnapSpec, SearchState, best_length, weights
+from engine.plans import SKIP, TARGET
 from engine.types import GenerateRequest
 from tests.support.cores import GREEDY, ManualClock, load, made_up_profile, tiny_model
 

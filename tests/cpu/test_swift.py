@@ -12,11 +12,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.config.engine import EngineConfig
 from engine.config.policies import SwiftConfig
 from engine.core.engine import EngineCore
 from engine.draft.baselines.swift import Candidate, LayerSearch, Swift, uniform_set
+from engine.plans import SKIP, TARGET, Variants
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, SamplingParams
 from tests.support.cores import GREEDY, SAMPLED, Learning, chat_ids, load

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
 from engine.draft.baselines.layerskip import MAX_ADAPTIVE, DraftLength, steer_threshold
+from engine.plans import SKIP, TARGET, Variants
 from engine.step import Plan
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from engine.architecture.spec import TARGET, Variants
 from engine.draft.base import BatchView, CandidatePass, DraftPolicy, PolicyContext, RequestView, RoundOutcome
 from engine.draft.baselines.clasp import layer_plan
+from engine.plans import TARGET, Variants
 from engine.step import Plan, References
 
 if TYPE_CHECKING:

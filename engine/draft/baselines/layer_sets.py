@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.architecture.spec import Variants
+from engine.plans import Variants
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.config.policies import SwiftConfig
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.plans import SKIP, TARGET, Variants
 from engine.step import Plan, Siblings
 
 if TYPE_CHECKING:
