@@ -196,9 +196,9 @@ class PolicyTarget:
                         str(index), self._context + prompt.tokens, replace(self._sampling, seed=index), self._policy
                     )
                 )
-            context = sum(spec.tokens_read(whole, r.computed) for r in core.scheduler.running) / spec.layers
+            spans = [span for r in core.scheduler.running for span in spec.spans(whole, r.computed)]
             core.run_round(collect)
-            contexts.append(context)
+            contexts.append(sum(count * tokens for count, tokens in spans) / spec.layers)
             if core.scheduler.idle:
                 core.flush(collect)
             for at, report in reports:

@@ -77,13 +77,7 @@ class ModelSpec:
     @property
     def layer_parameters(self) -> int:
         """Weights of one layer's matrices."""
-        return sum(self.sublayer_parameters)
-
-    @property
-    def sublayer_parameters(self) -> tuple[int, int]:
-        """Weights of the matrices of an attention and of an MLP sublayer."""
-        attention = 2 * self.hidden * self.head_dim * (self.heads + self.kv_heads)
-        return attention, 3 * self.hidden * self.intermediate
+        return self.hidden * (2 * self.head_dim * (self.heads + self.kv_heads) + 3 * self.intermediate)
 
     @property
     def parameters(self) -> int:
@@ -112,10 +106,6 @@ class ModelSpec:
         windows = (self.attention_window(layer, variant) for layer, variant in enumerate(run) if variant != SKIP)
         counts = Counter(min(context, recent + sinks or context) for recent, sinks in windows)
         return [(count, tokens) for tokens, count in counts.items()]
-
-    def tokens_read(self, variants: Variants, context: int) -> int:
-        """Return the cached tokens that all attention sublayers of a plan read for a row at `context`."""
-        return sum(count * tokens for count, tokens in self.spans(variants, context))
 
 
 def load_spec(directory: Path) -> ModelSpec:
