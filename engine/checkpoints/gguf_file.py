@@ -102,26 +102,21 @@ def _shards(path: Path) -> list[Path]:
     return paths
 
 
-def _mapped(path: Path) -> mmap.mmap:
-    try:
-        with path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    except (OSError, ValueError) as error:  # an empty file is a ValueError
-        raise ModelError(f"cannot read {path}: {error}") from None
-
-
 class _HeaderReader:
     def __init__(self, path: Path) -> None:
-        self._data = _mapped(path)
-        self._position = 0
-        self._path = path
+        self._path, self._position = path, 0
+        try:
+            with path.open("rb") as file:
+                self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        except (OSError, ValueError) as error:  # an empty file is a ValueError
+            raise ModelError(f"cannot read {path}: {error}") from None
 
     def read(self) -> tuple[dict[str, Any], list[GgufTensor]]:
         try:
             return self._read()
         except (struct.error, IndexError, OverflowError):
             raise self._error("ends within its header; is the download complete?") from None
-        except (UnicodeDecodeError, ValueError) as error:
+        except ValueError as error:
             raise self._error(f"has a damaged header ({error})") from None
 
     def _read(self) -> tuple[dict[str, Any], list[GgufTensor]]:
