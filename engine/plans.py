@@ -1,9 +1,9 @@
 """Plans: which variant of each sublayer a pass runs."""
 
 from collections import Counter
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-Variants = tuple[int, ...]  # a plan: the variant of each sublayer, then that of the head
+Variants: TypeAlias = tuple[int, ...]  # a plan: the variant of each sublayer, then that of the head
 # Skipped, the model's own weights, a copy in fewer bits, and that copy with attention to a window of the cache only.
 SKIP, TARGET, LOW_BIT, WINDOW = range(4)
 NAMES = ("skip", "target", "low-bit", "window")  # the names of the variants

@@ -123,9 +123,8 @@ def read_generation_config(directory: Path) -> dict[str, Any]:
 
 def parse_spec(config: dict[str, Any], generation: dict[str, Any] | None = None) -> ModelSpec:
     """Normalise a Hugging Face configuration. Raises ModelError if it is not supported."""
-    architecture, family = _family(config)
     try:
-        spec = _spec(architecture, family, config, generation or {})
+        spec = _spec(config, generation or {})
     except KeyError as missing:
         raise ModelError(f"it lacks {missing}") from None
     except (TypeError, ValueError, OverflowError, AttributeError) as wrong:
@@ -158,7 +157,8 @@ def _family(config: dict[str, Any]) -> tuple[str, Family]:
     return architecture, family
 
 
-def _spec(architecture: str, family: Family, config: dict[str, Any], generation: dict[str, Any]) -> ModelSpec:
+def _spec(config: dict[str, Any], generation: dict[str, Any]) -> ModelSpec:
+    architecture, family = _family(config)
     layers, heads = _count(config, "num_hidden_layers"), _count(config, "num_attention_heads")
     hidden = _count(config, "hidden_size")
     if heads == 0:

@@ -45,7 +45,6 @@ class CheckpointSource:
         with naming(directory / "config.json"):
             self._quantisation = parse_quantisation(read_json(directory / "config.json"))
         self.packing = "" if self._quantisation is None else self._quantisation.label
-        self.packed_bytes = sum(path.stat().st_size for path in directory.glob("*.safetensors"))
         self.sampling_defaults = sampling_defaults(directory) if defaults else ()
         self.tokenizer = Tokenizer.from_directory(directory)
         # Only the tokenizer's config names the end-of-turn token of many fine-tuned models, or only the chat template.
@@ -53,6 +52,10 @@ class CheckpointSource:
         if read_generation_config(directory).get("eos_token_id") is None:
             ends |= self.tokenizer.turn_end_ids
         self.eos_token_ids = tuple(sorted(i for i in ends if i < self.spec.vocab))
+
+    @property
+    def packed_bytes(self) -> int:
+        return sum(path.stat().st_size for path in self.directory.glob("*.safetensors"))
 
     @cached_property
     def fingerprint(self) -> str:
