@@ -196,9 +196,9 @@ class PolicyTarget:
                         str(index), self._context + prompt.tokens, replace(self._sampling, seed=index), self._policy
                     )
                 )
-            spans = [span for r in core.scheduler.running for span in spec.spans(whole, r.computed)]
+            context = sum(spec.tokens_read(whole, r.computed) for r in core.scheduler.running) / spec.layers
             core.run_round(collect)
-            contexts.append(sum(count * tokens for count, tokens in spans) / spec.layers)
+            contexts.append(context)
             if core.scheduler.idle:
                 core.flush(collect)
             for at, report in reports:
