@@ -11,13 +11,14 @@ from typing import Any
 import torch
 
 from bench.prompts import positive
-from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants
+from engine.architecture.spec import ModelSpec
 from engine.checkpoints.default import NAME as DEFAULT_NAME
 from engine.checkpoints.hub import SYNTHETIC
 from engine.checkpoints.shapes import SHAPES, shape
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.logs import progress_bar
+from engine.plans import LOW_BIT, SKIP, TARGET, Variants
 from engine.runtime.build import LoadedModel
 from engine.runtime.loading import choices
 from engine.runtime.machine import hardware

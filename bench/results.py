@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from bench.targets import BatchTotals, Measured, RunStats
-from engine.architecture.spec import LOW_BIT, skipped
+from engine.plans import LOW_BIT, skipped
 
 Row = dict[str, Any]
 Lines = list[list[str]]  # cells of a table; the first line has the titles

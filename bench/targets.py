@@ -6,11 +6,11 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, cast
 
-from engine.architecture.spec import Variants
 from engine.clock import SystemClock
 from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
 from engine.errors import ConfigError, EngineDeadError, RequestError
+from engine.plans import Variants
 from engine.runtime.runner import Runner
 from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, check_request
 

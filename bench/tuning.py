@@ -14,12 +14,12 @@ from bench.files import write
 from bench.prompts import encode, evenly, read_prompts
 from bench.results import aligned
 from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
-from engine.architecture.spec import Variants, skipped
 from engine.config.engine import EngineConfig
 from engine.config.policies import FixedConfig
 from engine.draft.fixed import uniform_variants
 from engine.errors import ConfigError, TunedFileError
 from engine.logs import progress_bar
+from engine.plans import Variants, skipped
 from engine.runtime.build import LoadedModel
 from engine.runtime.runner import Runner
 from engine.step import Overlap, StepOutput, StepPlan

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from engine.architecture.spec import Variants
 from engine.kv.pages import Placement
+from engine.plans import Variants
 from engine.types import SamplingParams, TokenLogprobs
 
 if TYPE_CHECKING:

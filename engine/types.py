@@ -13,6 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from engine.errors import ContextLengthError, RequestError, RequestFailedError, UnknownPolicyError
+from engine.plans import Variants
 
 
 class FinishReason(StrEnum):
@@ -125,7 +126,7 @@ class SpeculationStats:
     reselections: int
     tokens_per_second: float | None  # decode rate after the first token
     predicted_tpt: float | None  # tokens per second, of the plan in use
-    plan: tuple[int, ...] | None = None  # the `engine.architecture.spec.Variants` of the last draft by the model
+    plan: Variants | None = None  # of the last draft by the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ class RequestRound:
     reselected: str | None = None  # outcome of a decision made before this round: "changed", "kept", "plain"
     plain_tpt: float | None = None  # predicted tokens per second of plain decoding
     source: str = "model"  # where the draft came from: "model", "lookup" or "prediction"
-    plan: tuple[int, ...] | None = None  # the `engine.architecture.spec.Variants` of a draft by the model
+    plan: Variants | None = None  # of a draft by the model
     search_interval: float | None = None  # rounds between two searches for plans, if the policy decided in this round
 
     @property

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.plans import SKIP, TARGET, Variants
 from engine.step import Plan
 from papers.layerskip import MAX_ADAPTIVE, DraftLength, steer_threshold
 from papers.settings import ASDConfig

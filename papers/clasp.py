@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.draft.base import BatchView, CandidatePass, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.plans import SKIP, TARGET, Variants
 from engine.step import Plan, References
 from papers.settings import ClaspConfig
 

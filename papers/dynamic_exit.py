@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.architecture.spec import exit_plan
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
 from engine.draft.lookup import MAX_COPIED
+from engine.plans import exit_plan
 from engine.step import Plan, References
 from papers.settings import DelConfig
 

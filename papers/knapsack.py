@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from engine.architecture.spec import TARGET, Variants
 from engine.draft.base import BatchView, CandidatePass, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.plans import TARGET, Variants
 from engine.step import Plan, References
 from papers.clasp import layer_plan
 from papers.settings import KnapsackConfig

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.architecture.spec import ModelSpec, Variants
+from engine.architecture.spec import ModelSpec
 from engine.draft.base import PolicyContext
 from engine.draft.tuned_file import parse_plan, parse_tuned, read_tuned
 from engine.errors import PolicyUnavailableError, TunedFileError
+from engine.plans import Variants
 
 log = logging.getLogger("knapserve.engine")
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.architecture.spec import exit_plan
 from engine.draft.base import BatchView, DraftPolicy, Outcome, PolicyContext, RequestView, RoundOutcome
 from engine.errors import ConfigError
+from engine.plans import exit_plan
 from engine.step import Plan
 from papers.settings import LayerSkipConfig
 

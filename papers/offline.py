@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from engine.architecture.spec import SKIP, TARGET, Variants
+from engine.plans import SKIP, TARGET, Variants
 from papers.layer_sets import unit
 
 SEED = 1  # the seed of K-means and of the searches, as in Draft & Verify's code

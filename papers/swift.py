@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.plans import SKIP, TARGET, Variants
 from engine.step import Plan
 from papers.requirements import require_extra
 from papers.settings import SwiftConfig

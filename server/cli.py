@@ -113,15 +113,12 @@ def _serve(args: argparse.Namespace) -> int:
 
     from engine.architecture.spec import load_spec
     from engine.checkpoints import hub, shapes
-    from engine.checkpoints.default import find_default_model
     from engine.logs import configure_logging
     from server.edge.listen import listening, tls_context
 
     # What can be known of the model without torch fails here.
     model = engine_config.model
-    if model is None:
-        find_default_model()
-    elif model.startswith(hub.SYNTHETIC):
+    if model is not None and model.startswith(hub.SYNTHETIC):
         shapes.parse(model)
     elif (path := hub.resolve(model, download=False)).is_dir():
         load_spec(path)

@@ -12,7 +12,7 @@ from bench.prediction_error import pearson
 from bench.record import Record
 from bench.results import Lines, Row, summarise, table_cells
 from bench.targets import RunStats, sum_batches
-from engine.architecture.spec import SKIP
+from engine.plans import SKIP
 
 INTERVALS = (4, 8, 16, 32, 64, 128, 256)  # T: KnapSpec, figure 6
 THRESHOLDS = (-1, 0.1, 0.3, 0.5, 0.7, 0.9)  # τ; −1 prunes nothing

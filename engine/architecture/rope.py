@@ -13,10 +13,6 @@ if TYPE_CHECKING:
 
 _HUGE = 1e30  # larger values are invalid
 ROPE_TYPES = ("default", "linear", "llama3", "yarn")
-_REFUSED = {
-    "dynamic": "its frequencies depend on the length, which would invalidate cached keys",
-    "longrope": "its frequencies depend on the length, which would invalidate cached keys",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +89,13 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
 
     Raises ModelError for unsupported types and invalid parameters.
     """
-    parameters = _flat(config.get("rope_scaling") or config.get("rope_parameters") or {})  # in transformers' order
+    parameters = config.get("rope_scaling") or config.get("rope_parameters") or {}  # in transformers' order
+    if not isinstance(parameters, dict) or any(isinstance(value, dict) for value in parameters.values()):
+        raise ModelError(f"RoPE parameters must be one object for all layers, not {parameters!r}")
     kind = str(parameters.get("rope_type", parameters.get("type", "default")))
     if kind not in ROPE_TYPES:
-        why = f" ({_REFUSED[kind]})" if kind in _REFUSED else ""
+        varies = kind in ("dynamic", "longrope")
+        why = " (its frequencies depend on the length, which would invalidate cached keys)" if varies else ""
         raise ModelError(f"RoPE of type '{kind}' is not supported{why}; supported: {', '.join(ROPE_TYPES)}")
     partial = parameters.get("partial_rotary_factor", config.get("partial_rotary_factor"))
     if partial not in (None, 1, 1.0):
@@ -127,15 +126,9 @@ def parse_rope(config: dict[str, Any]) -> RopeSpec:
         magnitude = 0.0
     if not all(0 < value < _HUGE for value in (fast, slow, magnitude)):
         raise ModelError("YaRN's beta_fast, beta_slow and attention factor must be positive and finite")
+    truncate = bool(parameters.get("truncate", True))
     return RopeSpec(
-        kind,
-        theta,
-        factor,
-        original,
-        beta_fast=fast,
-        beta_slow=slow,
-        truncate=bool(parameters.get("truncate", True)),
-        magnitude=magnitude,
+        kind, theta, factor, original, beta_fast=fast, beta_slow=slow, truncate=truncate, magnitude=magnitude
     )
 
 
@@ -146,18 +139,6 @@ def number(fields: dict[str, Any], key: str, default: Any = None) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise ModelError(f"{key} is {value!r}; it must be a number") from None
-
-
-def _flat(parameters: Any) -> dict[str, Any]:
-    """Return the parameters. Some configurations nest them by layer type, where all types must agree."""
-    if not isinstance(parameters, dict):
-        raise ModelError(f"RoPE parameters must be an object, not {parameters!r}")
-    nested = [value for value in parameters.values() if isinstance(value, dict)]
-    if not nested:
-        return parameters
-    if any(value != nested[0] for value in nested):
-        raise ModelError("different RoPE parameters for different layers are not supported")
-    return nested[0]
 
 
 def _yarn_magnitude(parameters: dict[str, Any], factor: float) -> float:

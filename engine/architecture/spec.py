@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.architecture.rope import RopeSpec, number, parse_rope
 from engine.errors import ModelError
+from engine.plans import RECENT, SINKS, SKIP, TARGET, WINDOW, Variants
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,6 @@ FAMILIES = {
     "Qwen2ForCausalLM": Family(qkv_bias=True, windows=True, switch=True, kv_heads=32),
     "Qwen3ForCausalLM": Family(qk_norm=True, windows=True, switch=True, kv_heads=32, head_dim=128),
 }
-Variants = tuple[int, ...]  # a plan: the variant of each sublayer, then that of the head
-# Skipped, the model's own weights, a copy in fewer bits, and that copy with attention to a window of the cache only.
-SKIP, TARGET, LOW_BIT, WINDOW = range(4)
-# First and last tokens of the window. Attention needs the first ones (Xiao et al. 2023, Efficient Streaming Language
-# Models with Attention Sinks): four suffice, but kernels read this many at once.
-SINKS, RECENT = 64, 1024
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 _DEFAULT_WINDOW = 4096
 _MAX_LAYERS = 2000
@@ -82,13 +77,7 @@ class ModelSpec:
     @property
     def layer_parameters(self) -> int:
         """Weights of one layer's matrices."""
-        return sum(self.sublayer_parameters)
-
-    @property
-    def sublayer_parameters(self) -> tuple[int, int]:
-        """Weights of the matrices of an attention and of an MLP sublayer."""
-        attention = 2 * self.hidden * self.head_dim * (self.heads + self.kv_heads)
-        return attention, 3 * self.hidden * self.intermediate
+        return self.hidden * (2 * self.head_dim * (self.heads + self.kv_heads) + 3 * self.intermediate)
 
     @property
     def parameters(self) -> int:
@@ -123,36 +112,6 @@ class ModelSpec:
         return sum(count * tokens for count, tokens in self.spans(variants, context))
 
 
-NAMES = ("skip", "target", "low-bit", "window")  # the names of the variants
-
-
-def count_variants(variants: Variants) -> dict[tuple[str, str], int]:
-    """Count the sublayers of a plan by the names of kind (attention, mlp, head) and variant."""
-    kinds = (("attention", variants[:-1:2]), ("mlp", variants[1::2]), ("head", variants[-1:]))
-    counts = Counter((kind, NAMES[variant]) for kind, part in kinds for variant in part)
-    return dict(counts)
-
-
-def skipped(variants: Variants) -> tuple[int, int]:
-    """Return the numbers of attention and MLP sublayers that a plan skips."""
-    return variants[:-1:2].count(SKIP), variants[1::2].count(SKIP)
-
-
-def weights_of(variant: int) -> int:
-    """Return the variant whose weights a variant uses."""
-    return min(variant, LOW_BIT)
-
-
-def windows_fit(variants: Variants) -> bool:
-    """Return whether no MLP and not the head of a plan has the variant WINDOW."""
-    return WINDOW not in (*variants[1::2], variants[-1])
-
-
-def exit_plan(spec: ModelSpec, depth: int) -> Variants:
-    """Return the plan of the first `depth` layers and the head."""
-    return (TARGET, TARGET) * depth + (SKIP, SKIP) * (spec.layers - depth) + (TARGET,)
-
-
 def load_spec(directory: Path) -> ModelSpec:
     """Read config.json (and generation_config.json for EOS ids). Raises ModelError."""
     config, generation = read_json(directory / "config.json"), read_generation_config(directory)
@@ -168,9 +127,8 @@ def read_generation_config(directory: Path) -> dict[str, Any]:
 
 def parse_spec(config: dict[str, Any], generation: dict[str, Any] | None = None) -> ModelSpec:
     """Normalise a Hugging Face configuration. Raises ModelError if it is not supported."""
-    architecture, family = _family(config)
     try:
-        spec = _spec(architecture, family, config, generation or {})
+        spec = _spec(config, generation or {})
     except KeyError as missing:
         raise ModelError(f"it lacks {missing}") from None
     except (TypeError, ValueError, OverflowError, AttributeError) as wrong:
@@ -203,7 +161,8 @@ def _family(config: dict[str, Any]) -> tuple[str, Family]:
     return architecture, family
 
 
-def _spec(architecture: str, family: Family, config: dict[str, Any], generation: dict[str, Any]) -> ModelSpec:
+def _spec(config: dict[str, Any], generation: dict[str, Any]) -> ModelSpec:
+    architecture, family = _family(config)
     layers, heads = _count(config, "num_hidden_layers"), _count(config, "num_attention_heads")
     hidden = _count(config, "hidden_size")
     if heads == 0:

@@ -24,16 +24,12 @@ def find_default_model() -> Path:
     """
     try:
         files = distribution(_PACKAGE).files or ()
-    except PackageNotFoundError:
-        raise ConfigError(f"the default model, {NAME}, is not installed: {_ADVICE}") from None
-    paths = [Path(str(file.locate())) for file in files if file.suffix == ".gguf"]
-    try:
-        found = next(path for path in paths if path.stat().st_size == _SIZE)
-    except (OSError, StopIteration):
+        paths = [Path(str(file.locate())) for file in files if file.suffix == ".gguf"]
+        return next(path for path in paths if path.stat().st_size == _SIZE)
+    except (PackageNotFoundError, OSError, StopIteration):
         raise ConfigError(
-            f"the installed {_PACKAGE} does not contain {NAME}, a GGUF file of {_SIZE} bytes: {_ADVICE}"
+            f"the default model, {NAME}, is not installed as a file of {_SIZE} bytes: {_ADVICE}"
         ) from None
-    return found
 
 
 def check(path: Path) -> None:

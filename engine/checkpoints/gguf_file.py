@@ -3,6 +3,7 @@
 The reader of the `gguf` library makes numpy views of every string, which takes seconds for 150,000 tokens.
 """
 
+import math
 import mmap
 import re
 import struct
@@ -10,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFValueType
 
 from engine.errors import ModelError
@@ -102,36 +102,31 @@ def _shards(path: Path) -> list[Path]:
     return paths
 
 
-def _mapped(path: Path) -> mmap.mmap:
-    try:
-        with path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    except (OSError, ValueError) as error:  # an empty file is a ValueError
-        raise ModelError(f"cannot read {path}: {error}") from None
-
-
 class _HeaderReader:
     def __init__(self, path: Path) -> None:
-        self._data = _mapped(path)
-        self._position = 0
-        self._path = path
+        self._path, self._position = path, 0
+        try:
+            with path.open("rb") as file:
+                self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        except (OSError, ValueError) as error:  # an empty file is a ValueError
+            raise ModelError(f"cannot read {path}: {error}") from None
 
     def read(self) -> tuple[dict[str, Any], list[GgufTensor]]:
         try:
             return self._read()
         except (struct.error, IndexError, OverflowError):
             raise self._error("ends within its header; is the download complete?") from None
-        except (UnicodeDecodeError, ValueError) as error:
+        except ValueError as error:
             raise self._error(f"has a damaged header ({error})") from None
 
     def _read(self) -> tuple[dict[str, Any], list[GgufTensor]]:
         if self._data[:4] != b"GGUF":
             raise self._error("is not a GGUF file: it does not start with GGUF")
         self._position = 4
-        version, tensors, fields = self._read_number("I"), self._read_number("Q"), self._read_number("Q")
+        version, tensors, fields = self._read_numbers("IQQ")
         if version not in _VERSIONS:
             raise self._error(f"is GGUF version {version}; supported: 2 and 3, little-endian")
-        metadata = {self._read_string(): self._read_value(GGUFValueType(self._read_number("I"))) for _ in range(fields)}
+        metadata = {self._read_string(): self._read_value(*self._read_numbers("I")) for _ in range(fields)}
         described = [self._read_tensor_info() for _ in range(tensors)]
         alignment = metadata.get("general.alignment", 32)
         if not isinstance(alignment, int) or alignment < 1:
@@ -140,11 +135,11 @@ class _HeaderReader:
         return metadata, [self._make_tensor(*tensor, begin) for tensor in described]
 
     def _read_tensor_info(self) -> tuple[str, tuple[int, ...], int, int]:
-        name, dimensions = self._read_string(), self._read_number("I")
+        name, (dimensions,) = self._read_string(), self._read_numbers("I")
         if dimensions > _MAX_DIMENSIONS:
             raise self._error(f"has {name} with {dimensions} dimensions; at most {_MAX_DIMENSIONS} are possible")
-        shape = tuple(self._read_number("Q") for _ in range(dimensions))[::-1]
-        return name, shape, self._read_number("I"), self._read_number("Q")
+        *shape, kind, offset = self._read_numbers(f"{dimensions}QIQ")
+        return name, tuple(reversed(shape)), kind, offset
 
     def _make_tensor(self, name: str, shape: tuple[int, ...], kind: int, offset: int, begin: int) -> GgufTensor:
         known = {member.value: member.name for member in GGMLQuantizationType}
@@ -152,7 +147,7 @@ class _HeaderReader:
         if type not in READABLE_TYPES:
             raise self._error(f"has {name} in {type}, which is not supported; supported: {', '.join(READABLE_TYPES)}")
         block, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType[type]]
-        weights = int(np.prod(shape, dtype=object))
+        weights = math.prod(shape)
         if not shape or shape[-1] % block or (type not in _FLOATS and len(shape) != 2):
             raise self._error(f"has {name} {list(shape)} in {type}, whose rows must be multiples of {block}")
         size = weights // block * block_bytes
@@ -160,27 +155,24 @@ class _HeaderReader:
             raise self._error(f"ends within {name}; is the download complete?")
         return GgufTensor(name, type, shape, self._data, begin + offset, size)
 
-    def _read_value(self, kind: GGUFValueType) -> Any:
+    def _read_value(self, kind: int) -> Any:
         if kind == GGUFValueType.STRING:
             return self._read_string()
         if kind != GGUFValueType.ARRAY:
-            return self._read_number(_NUMBERS[kind])
-        kind, count = GGUFValueType(self._read_number("I")), self._read_number("Q")
+            return self._read_numbers(_NUMBERS[GGUFValueType(kind)])[0]
+        kind, count = self._read_numbers("IQ")
         if _MOST_VALUES < count <= len(self._data):
             raise self._error(f"has a list of {count:,} values in its metadata; at most {_MOST_VALUES:,} are supported")
         if kind == GGUFValueType.STRING:
             return self._read_strings(count)
         if kind == GGUFValueType.ARRAY:
             raise self._error("has nested lists in its metadata, which are not supported")
-        letter = _NUMBERS[kind]
-        values = struct.unpack_from(f"<{count}{letter}", self._data, self._position)
-        self._position += count * struct.calcsize(letter)
-        return list(values)
+        return list(self._read_numbers(f"{count}{_NUMBERS[GGUFValueType(kind)]}"))
 
-    def _read_number(self, letter: str) -> Any:
-        (value,) = struct.unpack_from(f"<{letter}", self._data, self._position)
-        self._position += struct.calcsize(f"<{letter}")
-        return value
+    def _read_numbers(self, letters: str) -> tuple[Any, ...]:
+        values = struct.unpack_from(f"<{letters}", self._data, self._position)
+        self._position += struct.calcsize(f"<{letters}")
+        return values
 
     def _read_string(self) -> str:
         return self._read_strings(1)[0]

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from gguf import MODEL_ARCH, get_tensor_name_map
 from torch import Tensor
 
-from engine.architecture.spec import ModelSpec, parse_spec
+from engine.architecture.spec import ModelSpec, naming, parse_spec
 from engine.checkpoints.generation import check_defaults
 from engine.checkpoints.gguf_file import ARCHITECTURES, GgufFile, GgufTensor
 from engine.checkpoints.gguf_metadata import check_unread
@@ -25,20 +27,8 @@ from engine.model.weights import expected_tensors, load_decoder
 from engine.quantised.formats import GGUF_FORMATS
 from engine.quantised.packed import PackedRows, dequantise
 
-_LAYER_NAMES = {
-    "input_layernorm": "attn_norm",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-    "post_attention_layernorm": "ffn_norm",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-}
-_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+_LAYER = re.compile(r"\.(\d+)\.")
+_LAYER_0 = get_tensor_name_map(MODEL_ARCH.QWEN3, 1)  # has all names of the other architectures too
 _FREQUENCIES = "rope_freqs.weight"  # divisors of RoPE frequencies
 _FLOATS = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
 
@@ -52,10 +42,8 @@ class GgufSource:
         self.gguf_path: Path | None = path
         self.name = name
         self._gguf = GgufFile(path)
-        try:
+        with naming(path):
             self.spec = spec_of(self._gguf)
-        except ModelError as error:
-            raise ModelError(f"{path.name}: {error}") from None
         self.tokenizer = read_tokenizer(self._gguf)
         self.eos_token_ids = tuple(i for i in end_ids(self._gguf) if i < self.spec.vocab)
         values = partial(self._gguf.field, kind=object)
@@ -97,13 +85,12 @@ class GgufWeights:
         self.interleaved = spec.architecture == "LlamaForCausalLM"  # llama.cpp's converter reorders q and k
         self._tensors = {}
         for name, shape in expected_tensors(spec).items():
-            tensor = gguf.tensors.get(_gguf_name(name))
+            own = _gguf_name(name)
+            tensor = gguf.tensors.get(own)
             if tensor is None:
-                raise ModelError(f"{gguf.path} lacks {_gguf_name(name)}")
+                raise ModelError(f"{gguf.path} lacks {own}")
             if tensor.shape != shape:
-                raise ModelError(f"{_gguf_name(name)} in {gguf.path.name} is {list(tensor.shape)}, not {list(shape)}")
-            if tensor.is_packed and len(shape) != 2:
-                raise ModelError(f"{_gguf_name(name)} in {gguf.path.name} is {tensor.type}; vectors must be floats")
+                raise ModelError(f"{own} in {gguf.path.name} is {list(tensor.shape)}, not {list(shape)}")
             self._tensors[name] = tensor
         known = {tensor.name for tensor in self._tensors.values()} | {_FREQUENCIES}
         unexpected = sorted(set(gguf.tensors) - known)
@@ -111,12 +98,14 @@ class GgufWeights:
             raise ModelError(f"{gguf.path} has {len(unexpected)} unexpected tensors, first {unexpected[0]}")
 
     def mapped(self, name: str) -> Tensor:
-        tensor = self._tensors[name]
-        return dequantise(_packed(tensor)) if tensor.is_packed else _floats(tensor)
+        packed = self.packed_rows(name)
+        return _floats(self._tensors[name]) if packed is None else dequantise(packed)
 
     def packed_rows(self, name: str) -> PackedRows | None:
         tensor = self._tensors[name]
-        return _packed(tensor) if tensor.is_packed else None
+        if not tensor.is_packed:
+            return None
+        return PackedRows(GGUF_FORMATS[tensor.type], _bytes(tensor).view(tensor.shape[0], -1), tensor.shape[1])
 
     def release(self, name: str) -> None:
         self._tensors[name].release()
@@ -124,20 +113,22 @@ class GgufWeights:
 
 def _gguf_name(name: str) -> str:
     """Convert the name of a tensor in Hugging Face checkpoints to its GGUF name."""
-    stem, _, kind = name.rpartition(".")
-    if stem in _NAMES:
-        return f"{_NAMES[stem]}.{kind}"
-    _, _, layer, rest = stem.split(".", 3)
-    return f"blk.{layer}.{_LAYER_NAMES[rest]}.{kind}"
+    in_layer = _LAYER.search(name)
+    layer = in_layer[1] if in_layer else "0"
+    own = _LAYER_0.get_name(name.replace(f".{layer}.", ".0.", 1), (".weight", ".bias"))
+    return str(own).replace(".0.", f".{layer}.", 1)
 
 
 def spec_of(gguf: GgufFile) -> ModelSpec:
     """Convert the metadata and the divisors of RoPE frequencies to a model's shape. Raises ModelError."""
-    spec, kind = parse_spec(config_of(gguf)), gguf.field("general.architecture", str)
+    kind = gguf.field("general.architecture", str, "")
+    if kind not in ARCHITECTURES:
+        raise ModelError(f"architecture {kind or '(none)'} is not supported; supported: {', '.join(ARCHITECTURES)}")
 
-    def number(key: str, default: float) -> Any:
-        return gguf.field(f"{kind}.{key}", (int, float), default)
+    def value(key: str, default: Any = None, types: tuple[type, ...] = (int, float, str)) -> Any:
+        return gguf.field(f"{kind}.{key}", types, default)
 
+    spec, number = parse_spec(_config(gguf, kind, value)), partial(value, types=(int, float))
     width, factor = spec.head_dim, number("rope.scaling.attn_factor", 1.0)
     if (rotated := number("rope.dimension_count", width)) != width:
         raise ModelError(f"RoPE rotates {rotated} of {width} dimensions; only whole heads are supported")
@@ -147,7 +138,7 @@ def spec_of(gguf: GgufFile) -> ModelSpec:
     if 0 < (window := number("attention.sliding_window", 0)) < spec.max_positions:
         raise ModelError(f"{kind}.attention.sliding_window is {window}; only the whole context is supported")
     tensor = gguf.tensors.get(_FREQUENCIES)
-    if tensor is not None and (tensor.is_packed or tensor.shape != (width // 2,)):
+    if tensor is not None and tensor.shape != (width // 2,):
         raise ModelError(f"{_FREQUENCIES} is {tensor.type} {list(tensor.shape)}; it must be {width // 2} floats")
     divisors = () if tensor is None else tuple(_floats(tensor).tolist())
     for name, factors in ((f"{kind}.rope.scaling.attn_factor", (factor,)), (_FREQUENCIES, divisors)):
@@ -156,22 +147,13 @@ def spec_of(gguf: GgufFile) -> ModelSpec:
     return replace(spec, rope=replace(spec.rope, magnitude=spec.rope.magnitude * factor, divisors=divisors))
 
 
-def config_of(gguf: GgufFile) -> dict[str, Any]:
-    """Convert the metadata to the contents of a config.json. Raises ModelError."""
-    kind = gguf.field("general.architecture", str, "")
-    if kind not in ARCHITECTURES:
-        raise ModelError(
-            f"{gguf.path}: architecture {kind or '(none)'} is not supported; supported: {', '.join(ARCHITECTURES)}"
-        )
-
-    def value(key: str, default: Any = None) -> Any:
-        return gguf.field(f"{kind}.{key}", (int, float, str), default)
-
+def _config(gguf: GgufFile, kind: str, value: Callable[..., Any]) -> dict[str, Any]:
+    """Convert the metadata of an architecture to the contents of a config.json. Raises ModelError."""
     embedding, heads = gguf.tensors.get("token_embd.weight"), value("attention.head_count")
     needed = ("attention.head_count", "attention.layer_norm_rms_epsilon")  # fields whose defaults differ
     missing = [f"{kind}.{key}" for key in needed if value(key) is None]
     if embedding is None or missing:
-        raise ModelError(f"{gguf.path} lacks {missing[0] if missing else 'token_embd.weight'}")
+        raise ModelError(f"it lacks {missing[0] if missing else 'token_embd.weight'}")
     config = {
         "architectures": [ARCHITECTURES[kind]],
         "num_hidden_layers": value("block_count"),
@@ -217,7 +199,3 @@ def _bytes(tensor: GgufTensor) -> Tensor:
 def _floats(tensor: GgufTensor) -> Tensor:
     """View floats [*tensor.shape] in the mapped file."""
     return _bytes(tensor).view(_FLOATS[tensor.type]).view(tensor.shape)
-
-
-def _packed(tensor: GgufTensor) -> PackedRows:
-    return PackedRows(GGUF_FORMATS[tensor.type], _bytes(tensor).view(tensor.shape[0], -1), tensor.shape[1])

@@ -15,12 +15,15 @@ _LATER_SHARD = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")
 _DESCRIPTION, _WEIGHTS = ("*.json", "*.jinja"), ("model*.safetensors",)  # other weight files contain the same weights
 
 
-def resolve(model: str, *, download: bool = True) -> Path:
-    """Return the directory or GGUF file of `model`, an existing path or a hub id. Raises ModelError.
+def resolve(model: str | None, *, download: bool = True) -> Path:
+    """Return the directory or GGUF file of `model`, an existing path or a hub id; None: the default model.
 
     Hub ids are `OWNER/NAME`, or `OWNER/NAME:Q4_K_M` for one file of a GGUF repository, optionally with `@REVISION`.
-    Missing files are downloaded into the hub's cache; without `download`, a hub id is returned as it is.
+    Missing files are downloaded into the hub's cache; without `download`, a hub id is returned as it is. Raises
+    ModelError, and ConfigError if the default model is missing.
     """
+    if model is None:
+        return find_default_model()
     path = Path(model).expanduser()
     try:
         is_file, exists = path.is_file(), path.exists()
@@ -59,8 +62,10 @@ def _find_gguf(directory: Path, kind: str = "") -> Path | None:
     return files[0] if files else None
 
 
-def display_name(model: str) -> str:
+def display_name(model: str | None) -> str:
     """Return the default name of the model in the API: the hub id, or the name of the file or directory."""
+    if model is None:
+        return DEFAULT_NAME
     path = Path(model).expanduser()
     if not path.exists():
         return model
@@ -101,5 +106,5 @@ def _snapshot(model: str, patterns: tuple[str, ...]) -> Path:
             f"{name}` with a network connection, or set --model to a directory"
         )
     except Exception as error:  # the HTTP client's errors are not documented
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = (str(error) or type(error).__name__).splitlines()[0]
     raise ModelError(f"cannot download {model}: {reason}")

@@ -34,15 +34,15 @@ class SafetensorsWeights:
     ) -> None:
         self._directory = directory
         self._files: dict[str, Path] = {}
-        self._expected, self._quantisation = expected, quantisation
-        stored, optional, plain = dict(expected), dict[str, tuple[int, ...]](), set(expected)
+        self._expected, self._quantisation = expected, quantisation or Quantisation("none", ())
+        plain, stored, optional = set[str](), dict[str, tuple[int, ...]](), set[str]()
         for name, shape in expected.items():
-            instead = quantisation.expected(name, shape) if quantisation else None
-            if quantisation and instead is not None:
-                del stored[name]
-                plain.discard(name)  # `instead` may contain the same name with another type
-                stored |= instead
-                optional |= quantisation.expected(name, shape, required=False) or {}
+            parts = self._quantisation.expected(name, shape)
+            if parts is None:
+                plain.add(name)
+            else:
+                optional |= (self._quantisation.expected(name, shape, required=False) or {}).keys()
+            stored |= {name: shape} if parts is None else parts
         unused = 0
         for name, path, shape, dtype in _headers(directory):
             if _CACHE_SCALE.search(name):
@@ -63,7 +63,7 @@ class SafetensorsWeights:
             log.warning("%d scales of an FP8 K/V cache are not used: the cache keeps 16 or 32 bits", unused)
         for kind, names in (
             ("lacks", sorted(set(stored) - set(self._files))),
-            ("has unexpected", sorted(set(self._files) - set(stored) - set(optional))),
+            ("has unexpected", sorted(set(self._files) - set(stored) - optional)),
         ):
             if names:
                 raise ModelError(f"{directory} {kind} {len(names)} tensors, first {names[0]}")
@@ -71,7 +71,7 @@ class SafetensorsWeights:
     def packed_rows(self, name: str) -> PackedRows | None:
         """Return a quantised matrix, or None if it is not quantised."""
         shape = self._expected[name]
-        if self._quantisation is None or self._quantisation.expected(name, shape) is None:
+        if self._quantisation.expected(name, shape) is None:
             return None
         biased = name.removesuffix("weight") + "bias" in self._expected
         out, inputs = shape
@@ -125,11 +125,10 @@ def _find_files(directory: Path) -> list[Path]:
 
 def _hint_on_other_formats(directory: Path) -> str:
     """Return the end of an error message if the directory has another format of weights."""
-    for pattern, what in (
-        ("*.gguf", "a GGUF file (give --model its path)"),
-        ("*.bin", "PyTorch's .bin files"),
-        ("*.pth", "PyTorch's .pth files"),
-    ):
-        if any(directory.glob(pattern)):
-            return f", only {what}; supported: safetensors files"
-    return ""
+    others = {
+        "gguf": "a GGUF file (give --model its path)",
+        "bin": "PyTorch's .bin files",
+        "pth": "PyTorch's .pth files",
+    }
+    found = [what for ending, what in others.items() if any(directory.glob(f"*.{ending}"))]
+    return f", only {found[0]}; supported: safetensors files" if found else ""

@@ -61,7 +61,6 @@ def shape(name: str) -> ModelSpec:
 class SyntheticModel:
     """A shape and the seed of its weights."""
 
-    name: str
     spec: ModelSpec
     seed: int = 0
     quant: str = ""  # GGUF format of the matrices; "": floats
@@ -72,7 +71,7 @@ def parse(text: str) -> SyntheticModel:
     name, *options = text.removeprefix(SYNTHETIC).split(",")
     if name not in SHAPES:
         raise ModelError(f"unknown synthetic model '{name}'; available: {', '.join(SHAPES)}")
-    model = SyntheticModel(text.removeprefix(SYNTHETIC), shape(name))
+    model = SyntheticModel(shape(name))
     for option in options:
         key, _, value = option.partition("=")
         if key == "quant" and value.upper() in _QUANTS:

@@ -5,14 +5,12 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 
-from engine.architecture.spec import ModelSpec, load_spec, naming, read_generation_config, read_json
+from engine.architecture.spec import load_spec, naming, read_generation_config, read_json
 from engine.checkpoints import shapes, synthetic
-from engine.checkpoints.default import NAME as DEFAULT_NAME
-from engine.checkpoints.default import find_default_model
 from engine.checkpoints.generation import sampling_defaults
 from engine.checkpoints.hub import SAMPLE, SYNTHETIC, display_name, resolve
 from engine.checkpoints.safetensors_weights import SafetensorsWeights
@@ -23,43 +21,21 @@ from engine.model.weights import expected_tensors, load_decoder
 from engine.quantised.config import parse_quantisation
 from engine.text.tokenizer import Tokenizer
 
+if TYPE_CHECKING:
+    from engine.checkpoints.gguf_source import GgufSource
+
 Progress = Callable[[float], None]
-
-
-class Source(Protocol):
-    """A model before its weights are loaded."""
-
-    name: str
-    spec: ModelSpec
-    tokenizer: Tokenizer
-    sampling_defaults: tuple[tuple[str, float], ...]
-    eos_token_ids: tuple[int, ...]
-    gguf_path: Path | None  # None: not a GGUF file
-
-    @property
-    def packing(self) -> str:
-        """Formats of packed matrices; "" for floats."""
-
-    @property
-    def packed_bytes(self) -> int:
-        """Bytes of packed tensors as published."""
-
-    @property
-    def directory(self) -> Path:
-        """The directory of its files. Raises ConfigError if it has none."""
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of the configuration and samples of the weights, which identifies the model."""
-
-    def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
-        """Load or generate the weights."""
+# A model before its weights are loaded. All have the public members of `CheckpointSource`.
+Source: TypeAlias = "CheckpointSource | SyntheticSource | GgufSource"
 
 
 class CheckpointSource:
-    """A Hugging Face checkpoint. Raises ModelError for missing files and unsupported models."""
+    """A Hugging Face checkpoint. Raises ModelError for missing files and unsupported models.
 
-    gguf_path: Path | None = None
+    `packing` names the formats of packed matrices ("" for floats); `packed_bytes` is their size as published.
+    """
+
+    gguf_path: Path | None = None  # None: not a GGUF file
 
     def __init__(self, directory: Path, name: str, *, defaults: bool) -> None:
         """`defaults`: use the sampling parameters of generation_config.json."""
@@ -83,6 +59,7 @@ class CheckpointSource:
 
     @cached_property
     def fingerprint(self) -> str:
+        """A digest of the configuration and samples of the weights, which identifies the model."""
         digest = hashlib.sha256((self.directory / "config.json").read_bytes())
         for path in sorted(self.directory.glob("*.safetensors")):
             with path.open("rb") as file:
@@ -93,6 +70,7 @@ class CheckpointSource:
         return digest.hexdigest()
 
     def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
+        """Load the weights."""
         weights = SafetensorsWeights(self.directory, expected_tensors(self.spec), self._quantisation)
         return load_decoder(weights, self.spec, dtype, device, backend, progress)
 
@@ -129,11 +107,8 @@ def open_source(model: str | None, *, defaults: bool) -> Source:
     """Open the model that `--model` names, or the default model. Raises ConfigError, ModelError."""
     from engine.checkpoints.gguf_source import GgufSource
 
-    if model is None:
-        return GgufSource(find_default_model(), DEFAULT_NAME, defaults=defaults)
-    if model.startswith(SYNTHETIC):
+    if model is not None and model.startswith(SYNTHETIC):
         return SyntheticSource(model)
     path = resolve(model)
-    if path.suffix == ".gguf":
-        return GgufSource(path, display_name(model), defaults=defaults)
-    return CheckpointSource(path, display_name(model), defaults=defaults)
+    kind = GgufSource if path.suffix == ".gguf" else CheckpointSource
+    return kind(path, display_name(model), defaults=defaults)

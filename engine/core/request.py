@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.architecture.spec import skipped
+from engine.plans import skipped
 from engine.types import FinishReason, Owner, RequestRound, SamplingParams, SpeculationStats, TokenLogprobs
 
 if TYPE_CHECKING:

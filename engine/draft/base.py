@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
-from engine.architecture.spec import ModelSpec, Variants
+from engine.architecture.spec import ModelSpec
 from engine.clock import Clock
 from engine.config.engine import EngineConfig
 from engine.draft.lookup import Lookup, plan_lookup
+from engine.plans import Variants
 from engine.step import Plan, References
 
 if TYPE_CHECKING:

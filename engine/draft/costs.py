@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants, weights_of
+from engine.architecture.spec import ModelSpec
+from engine.plans import LOW_BIT, SKIP, TARGET, Variants, weights_of
 from engine.step import StepOutput, StepPlan, Work
 from profiles.schema import LatencyProfile
 

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.architecture.spec import RECENT, SINKS, SKIP, WINDOW, Variants
 from engine.draft.costs import PLAIN, VERIFY, CostModel
 from engine.draft.tpt import THRESHOLDS, Objective, Prices, objective
+from engine.plans import RECENT, SINKS, SKIP, WINDOW, Variants
 from engine.step import Plan
 
 MAX_PLANS = 8

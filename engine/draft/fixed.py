@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.architecture.spec import LOW_BIT, SKIP, TARGET, Variants
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext
 from engine.errors import ConfigError
+from engine.plans import LOW_BIT, SKIP, TARGET, Variants
 from engine.step import Plan
 
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from engine.architecture.spec import LOW_BIT, WINDOW
 from engine.draft.base import BatchView, DraftPolicy, Outcome, PolicyContext, RequestView, RoundOutcome
 from engine.draft.estimator import Estimator, PlanCounts
 from engine.draft.tpt import THRESHOLDS, count
 from engine.errors import ConfigError
+from engine.plans import LOW_BIT, WINDOW
 from engine.step import Plan
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import torch
 
-from engine.architecture.spec import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, Variants
 from engine.clock import Clock
 from engine.config.policies import KnapSpecConfig
 from engine.draft.base import RequestView
@@ -17,6 +16,7 @@ from engine.draft.costs import CostModel
 from engine.draft.estimator import PlanCounts, union
 from engine.draft.tpt import count
 from engine.model.knapsack import Knapsack, menus
+from engine.plans import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, Variants
 from engine.step import References
 
 _TICKS = 8  # weight of the cheaper kind of sublayer: a ratio of 1.4 must not become 1

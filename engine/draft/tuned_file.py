@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from engine.architecture.spec import SKIP, Variants, windows_fit
 from engine.errors import TunedFileError
+from engine.plans import SKIP, Variants, windows_fit
 
 T = TypeVar("T")
 

@@ -97,8 +97,7 @@ class EngineLaunch:
 
 def open_tokenizer(model: str | None) -> Tokenizer:
     """Read the tokenizer of the model that `--model` names; None: the default model. Raises ConfigError, ModelError."""
-    from engine.checkpoints import shapes
-    from engine.checkpoints.default import find_default_model  # imports take as long as reading the file
+    from engine.checkpoints import shapes  # imports take as long as reading the file
     from engine.checkpoints.gguf_file import GgufFile
     from engine.checkpoints.gguf_tokenizer import read_tokenizer
     from engine.checkpoints.hub import SYNTHETIC, resolve
@@ -106,7 +105,7 @@ def open_tokenizer(model: str | None) -> Tokenizer:
 
     if model is not None and model.startswith(SYNTHETIC):
         return Tokenizer(shapes.tokenizer(shapes.parse(model).spec.vocab))
-    path = find_default_model() if model is None else resolve(model)
+    path = resolve(model)
     return read_tokenizer(GgufFile(path)) if path.suffix == ".gguf" else Tokenizer.from_directory(path)
 
 

@@ -14,8 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.architecture.spec import TARGET, ModelSpec
+from engine.architecture.spec import ModelSpec
 from engine.kv.cache import Cache, PagedCache
+from engine.plans import TARGET
 from engine.tensors import to_device
 
 _BYTES_PER_CALL = 400_000  # K/V bytes that take as long to read as an SDPA call takes to start (measured: about 15 µs)

@@ -11,10 +11,11 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from engine.architecture.spec import LOW_BIT, TARGET, WINDOW, ModelSpec, Variants
+from engine.architecture.spec import ModelSpec
 from engine.model.attention import AttentionOf, Segment
 from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
+from engine.plans import LOW_BIT, TARGET, WINDOW, Variants
 from engine.quantised.packed import PackedRows
 from engine.sampling.sample import Edit, Sampler, draft_noise
 from engine.tensors import to_device

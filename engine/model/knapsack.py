@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.architecture.spec import SKIP, TARGET
+from engine.plans import SKIP, TARGET
 from engine.tensors import to_device
 
 # (sublayer, [states, rows, hidden], variant) -> the same after the sublayer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor
 
-from engine.architecture.spec import Variants
+from engine.plans import Variants
 from engine.sampling.sample import Edit
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.model.attention import AttentionBatch
 from engine.model.decoder import DecoderOf
+from engine.plans import SKIP, TARGET, Variants
 from engine.tensors import to_device
 
 

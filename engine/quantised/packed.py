@@ -34,16 +34,18 @@ class PackedRows:
         return replace(self, rows=self.rows[rows])
 
 
-def pack_codes(codes: Tensor, scale: Tensor, minimum: Tensor | None, *, bits: int, offset: int = 0) -> PackedRows:
+def pack_codes(
+    codes: Tensor, scale: Tensor, minimum: Tensor | None, *, bits: int, offset: int = 0, name: str = "codes"
+) -> PackedRows:
     """Pack codes uint8 [out, in] below 2^bits with scale and minimum [out, groups].
 
     Groups have equal sizes, multiples of 16. A row has its codes, then its scales and minima in float32.
     """
     inputs = codes.shape[1]
     group = inputs // scale.shape[1]
-    format = PackedFormat("codes", bits, group, offset, minimum is not None, block=inputs)
-    parts = [codes, *(_bytes(numbers) for numbers in (scale, minimum) if numbers is not None)]
-    return PackedRows(format, torch.cat(parts, 1), inputs)
+    format = PackedFormat(name, bits, group, offset, minimum is not None, block=inputs)
+    numbers = [part.float().contiguous().view(torch.uint8) for part in (scale, minimum) if part is not None]
+    return PackedRows(format, torch.cat([codes, *numbers], 1), inputs)
 
 
 def pack_fp8(numbers: Tensor, scale: Tensor) -> PackedRows:
@@ -51,15 +53,7 @@ def pack_fp8(numbers: Tensor, scale: Tensor) -> PackedRows:
 
     Groups have equal sizes, multiples of 32. A row has its numbers, then its scales in float32.
     """
-    inputs = numbers.shape[1]
-    group = inputs // scale.shape[1]
-    format = PackedFormat("fp8", 8, group, block=inputs)
-    return PackedRows(format, torch.cat([numbers.view(torch.uint8), _bytes(scale)], 1), inputs)
-
-
-def _bytes(numbers: Tensor) -> Tensor:
-    """View numbers [out, n] in float32 as uint8 [out, 4·n]."""
-    return numbers.float().contiguous().view(torch.uint8)
+    return pack_codes(numbers.view(torch.uint8), scale, None, bits=8, name="fp8")
 
 
 def dequantise(packed: PackedRows) -> Tensor:

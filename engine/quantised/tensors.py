@@ -20,8 +20,8 @@ from engine.quantised.packed import PackedRows, pack_codes, pack_fp8
 _SCALES = (torch.float16, torch.bfloat16, torch.float32)
 _INDICES = (torch.int32, torch.int64)
 _WORDS = (torch.int32,)
-# AWQ writes column _AWQ_ORDER[i] of eight neighbours to bits 4·i of a word.
-_AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
+# AWQ writes column i of eight neighbours to bits 4·_AWQ_PLACES[i] of a word.
+_AWQ_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)
 # packed and integers: int32 and int8 of compressed-tensors.
 Layout = Literal["gptq", "awq", "packed", "integers", "fp8"]
 
@@ -187,8 +187,7 @@ def _unpacked(words: Tensor, bits: int) -> Tensor:
 
 def _awq(words: Tensor) -> Tensor:
     """Unpack AWQ's words int32 [rows, n/8] to codes uint8 [rows, n]."""
-    places = [_AWQ_ORDER.index(column) for column in range(8)]
-    return _unpacked(words, 4).view(len(words), -1, 8)[:, :, places].flatten(1)
+    return _unpacked(words, 4).view(len(words), -1, 8)[:, :, list(_AWQ_PLACES)].flatten(1)
 
 
 def _unsigned(stored: StoredWeight, key: str, bits: int) -> Tensor:

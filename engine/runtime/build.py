@@ -59,7 +59,6 @@ class LoadedModel:
         self.source = open_source(config.model, defaults=config.generation_config == "auto")
         self.spec, self.tokenizer = self.source.spec, self.source.tokenizer
         self.tokenizer.restrict(self.spec.vocab)
-        self._end_ids = tuple(token for token in self.source.eos_token_ids if token < self.spec.vocab)
         kernels = choices.choose_kernels(config.kernels, device)
         dtype = dtype or choices.choose_dtype(config.dtype, bf16=choices.fast_bf16(self.spec, device, kernels))
         threads = choices.choose_threads(config.threads, self.spec, dtype, device, usable_cores())
@@ -162,7 +161,7 @@ class LoadedModel:
             max_num_seqs=sequences,
             max_num_batched_tokens=rows,
             prompt_rows=prompt_rows,
-            eos_token_ids=self._end_ids,
+            eos_token_ids=self.source.eos_token_ids,
             reserve_next_row=reserve_next_row,
         )
 
@@ -172,7 +171,7 @@ class LoadedModel:
             max_model_len=self.length,
             max_num_seqs=self._sequences(config),
             vocab_size=self.spec.vocab,
-            eos_token_ids=self._end_ids,
+            eos_token_ids=self.source.eos_token_ids,
             device=str(self.decoder.device),
             dtype=self.key.dtype,
             default_policy=config.draft_policy,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from engine.architecture.spec import LOW_BIT, SKIP, TARGET, ModelSpec, Variants, exit_plan
+from engine.architecture.spec import ModelSpec
 from engine.clock import Clock
 from engine.config.engine import EngineConfig
 from engine.errors import ProfileMismatchError
@@ -19,6 +19,7 @@ from engine.logs import progress_bar
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
 from engine.model.passes import DraftRequest, Draws
+from engine.plans import LOW_BIT, SKIP, TARGET, Variants, exit_plan
 from engine.types import SamplingParams
 from profiles import store
 from profiles.fit import Observation, add_copy, fit, price

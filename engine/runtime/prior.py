@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.architecture.spec import LOW_BIT, Variants
 from engine.checkpoints.source import Source, SyntheticSource
 from engine.config.engine import EngineConfig
 from engine.draft.tpt import THRESHOLDS
 from engine.draft.tuned_file import parse_plan, parse_tuned, read_tuned
 from engine.errors import TunedFileError
+from engine.plans import LOW_BIT, Variants
 from profiles.schema import ProfileKey
 
 log = logging.getLogger("knapserve.engine")

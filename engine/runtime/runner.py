@@ -8,10 +8,10 @@ from functools import cache, partial
 import torch
 from torch import Tensor
 
-from engine.architecture.spec import Variants
 from engine.clock import Clock
 from engine.model.attention import Attention
 from engine.model.decoder import Decoder
+from engine.plans import Variants
 from engine.runtime.overlap import PlainPass, decode_overlapped
 from engine.runtime.speculate import propose, verify
 from engine.sampling.sample import Edit, draft_noise

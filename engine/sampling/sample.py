@@ -23,9 +23,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from engine.architecture.spec import SKIP, Variants
 from engine.kernels.library import KernelLibrary
 from engine.kernels.structures import Sampling
+from engine.plans import SKIP, Variants
 from engine.sampling.seeds import mix64
 from engine.tensors import to_device
 from engine.types import SamplingParams

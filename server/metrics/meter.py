@@ -4,7 +4,7 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from engine.architecture.spec import count_variants
+from engine.plans import count_variants
 from engine.types import RequestTiming, SpeculationStats, TokenEvent
 from server.metrics.registry import Metrics
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from engine.architecture.spec import NAMES, count_variants
+from engine.plans import NAMES, count_variants
 from engine.types import RequestRound
 
 ROUND_SECONDS = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.architecture.spec import SKIP, TARGET
 from engine.config.engine import EngineConfig
 from engine.draft.base import Outcome, RequestView
 from engine.model.attention import Segment
+from engine.plans import SKIP, TARGET
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest
 from papers.asd import AdaptiveDrop, DropState, drop_attention

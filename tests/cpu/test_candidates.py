@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.architecture.spec import SKIP, exit_plan
 from engine.config.engine import EngineConfig
 from engine.draft.base import CandidatePass, RequestView
+from engine.plans import SKIP, exit_plan
 from engine.runtime.build import LoadedModel
 from engine.step import References
 from engine.types import GenerateRequest

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.architecture.spec import SKIP, TARGET
 from engine.config.engine import EngineConfig
 from engine.draft.base import RequestView
+from engine.plans import SKIP, TARGET
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest
 from papers.clasp import SkipState, skip_layers

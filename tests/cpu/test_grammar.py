@@ -22,7 +22,6 @@ from tokenizers import AddedToken
 from tokenizers import Tokenizer as BackendTokenizer
 from torch import Tensor
 
-from engine.architecture.spec import Variants
 from engine.config.engine import EngineConfig
 from engine.config.grammar import GrammarConfig
 from engine.config.policies import KnapSpecConfig
@@ -31,6 +30,7 @@ from engine.core.engine import EngineCore
 from engine.draft.base import CandidatePass
 from engine.errors import RequestError
 from engine.kernels.library import kernel_library
+from engine.plans import Variants
 from engine.runtime.build import LoadedModel
 from engine.sampling.grammar import GrammarMatcher
 from engine.sampling.logits import LogitsProcessor

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from engine.architecture.spec import exit_plan
 from engine.config.engine import EngineConfig
 from engine.config.policies import KnapSpecConfig
 from engine.core.engine import EngineCore
@@ -16,6 +15,7 @@ from engine.core.policies import POLICIES
 from engine.draft.base import BatchView
 from engine.draft.costs import SETTLING, CostModel
 from engine.draft.knapspec import KnapSpec
+from engine.plans import exit_plan
 from engine.runtime.build import LoadedModel
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import GenerateRequest, RequestRound, SamplingParams

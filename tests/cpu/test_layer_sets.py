@@ -17,10 +17,10 @@ import pytest
 from bench import tune, tuning
 from bench.prompts import Text, encode
 from bench.tuning import last_hidden_vectors, search
-from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.config.engine import EngineConfig
 from engine.draft.fixed import uniform_variants
 from engine.errors import ConfigError, TunedFileError, UnknownPolicyError
+from engine.plans import SKIP, TARGET, Variants
 from engine.runtime.build import LoadedModel
 from engine.types import RequestRound, SamplingParams
 from papers import layer_sets as files

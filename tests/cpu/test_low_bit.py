@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 
-from engine.architecture.spec import LOW_BIT, SKIP, TARGET
 from engine.backends.native.linear import NativeLinear, NativeLinears
 from engine.config.engine import EngineConfig
 from engine.config.policies import FixedConfig, KnapSpecConfig
@@ -20,6 +19,7 @@ from engine.draft.tpt import count
 from engine.errors import ConfigError, TunedFileError
 from engine.kernels.library import kernel_library
 from engine.model import low_bit
+from engine.plans import LOW_BIT, SKIP, TARGET
 from engine.quantised.packed import dequantise, pack_codes
 from engine.runtime.prior import Prior
 from engine.types import RequestRound, SamplingParams

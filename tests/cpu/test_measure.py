@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from engine.architecture.spec import LOW_BIT, Variants
 from engine.checkpoints.shapes import SHAPES, shape
 from engine.config.engine import EngineConfig
 from engine.errors import ProfileMismatchError
 from engine.kv.cache import bytes_per_token
 from engine.model.attention import Segment
 from engine.model.passes import Drafted, DraftRequest, Draws
+from engine.plans import LOW_BIT, Variants
 from engine.runtime.build import LoadedModel
 from engine.runtime.measure import QUICK, THOROUGH, Design, Grid, Measurement, find_or_measure
 from profiles import store

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
-from engine.architecture.spec import LOW_BIT, load_spec
+from engine.architecture.spec import load_spec
 from engine.backends.native.backend import native_backend
 from engine.config.engine import EngineConfig
 from engine.config.policies import DRAFT_POLICIES
@@ -26,6 +26,7 @@ from engine.kv.pages import Placement
 from engine.model.attention import Segment
 from engine.model.decoder import DecoderOf
 from engine.model.passes import Draws
+from engine.plans import LOW_BIT
 from engine.runtime.build import LoadedModel
 from engine.runtime.speculate import propose
 from engine.sampling.sample import PendingSample, Sampler

@@ -16,7 +16,7 @@ import torch
 from transformers import MistralConfig, Qwen3Config
 
 from bench.targets import PolicyTarget, Prompt, run_in_turns
-from engine.architecture.spec import LOW_BIT, TARGET, ModelSpec, load_spec
+from engine.architecture.spec import ModelSpec, load_spec
 from engine.backends.cuda.attention import Kernels, Layout, PagedAttention, StaticBatch, TorchKernels
 from engine.backends.cuda.backend import cuda_backend
 from engine.backends.cuda.graphs import GraphedDecoder
@@ -25,6 +25,7 @@ from engine.config.policies import KnapSpecConfig
 from engine.kv.cache import PagedCache
 from engine.kv.pages import CacheSize, Placement
 from engine.model.attention import AttentionBatch, Segment
+from engine.plans import LOW_BIT, TARGET
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from papers.settings import LayerSkipConfig

@@ -16,10 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from engine.architecture.spec import SKIP, TARGET
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.draft.base import PolicyContext
+from engine.plans import SKIP, TARGET
 from engine.types import GenerateRequest
 from papers.knapsack import PublishedKnapSpec, SearchState, best_length, weights
 from papers.settings import KnapsackConfig

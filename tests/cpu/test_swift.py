@@ -12,10 +12,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.architecture.spec import SKIP, TARGET, Variants
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.errors import ConfigError, UnknownPolicyError
+from engine.plans import SKIP, TARGET, Variants
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, SamplingParams
 from papers import requirements

@@ -11,10 +11,10 @@ import pytest
 
 from bench import tune
 from bench.prompts import Text
-from engine.architecture.spec import exit_plan
 from engine.config.engine import EngineConfig
 from engine.draft.knapspec import KnapSpec
 from engine.draft.tpt import count
+from engine.plans import exit_plan
 from engine.runtime.build import LoadedModel
 from engine.runtime.prior import Prior
 from profiles import store

@@ -10,12 +10,13 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, MistralConfig
 
-from engine.architecture.spec import LOW_BIT, RECENT, SINKS, TARGET, WINDOW, load_spec
+from engine.architecture.spec import load_spec
 from engine.backends.cuda.backend import cuda_backend
 from engine.draft.costs import CostModel
 from engine.kernels.library import compiler
 from engine.kv.pages import Placement
 from engine.model.attention import Segment
+from engine.plans import LOW_BIT, RECENT, SINKS, TARGET, WINDOW
 from engine.runtime.build import LoadedModel
 from tests.support.cores import load, made_up_profile, tiny_model
 

@@ -8,11 +8,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from engine.architecture.spec import Variants, exit_plan
 from engine.checkpoints.shapes import shape
 from engine.draft.costs import CostModel
 from engine.draft.estimator import MAX_PLANS, Estimator, union
 from engine.draft.tpt import count
+from engine.plans import Variants, exit_plan
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
 from engine.types import SamplingParams
 from tests.support.cores import made_up_profile

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.results import expected_tokens
-from engine.architecture.spec import exit_plan, skipped
 from engine.checkpoints.shapes import shape
 from engine.draft.fixed import uniform_variants
 from engine.draft.tpt import THRESHOLDS, Prices, count, expectations, objective
+from engine.plans import exit_plan, skipped
 from engine.step import Plan
 from tests.support.examples import examples
 

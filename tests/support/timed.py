@@ -8,12 +8,12 @@ from typing import Any
 
 from torch import Tensor
 
-from engine.architecture.spec import Variants
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.core.rounds import StepRunner
 from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
+from engine.plans import Variants
 from engine.runtime.build import LoadedModel
 from engine.runtime.runner import Runner
 from engine.step import Overlap, StepOutput, StepPlan

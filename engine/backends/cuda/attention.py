@@ -12,9 +12,10 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from engine.architecture.spec import TARGET, ModelSpec
+from engine.architecture.spec import ModelSpec
 from engine.kv.cache import PagedCache
 from engine.model.attention import AttentionBatch, SdpaAttention, SdpaBatch, Segment
+from engine.plans import TARGET
 from engine.tensors import to_device
 
 _SEQUENCES, _WIDTH = 64, 16  # the largest static pass

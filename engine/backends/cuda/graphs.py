@@ -15,12 +15,13 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from engine.architecture.spec import SKIP, TARGET, ModelSpec, Variants
+from engine.architecture.spec import ModelSpec
 from engine.backends.cuda.attention import Layout, StaticBatch
 from engine.model.attention import AttentionBatch
 from engine.model.decoder import ModelWeights
 from engine.model.linear import Linear
 from engine.model.torch_decoder import TorchDecoder
+from engine.plans import SKIP, TARGET, Variants
 from engine.sampling.sample import Sampler
 from engine.tensors import to_device
 

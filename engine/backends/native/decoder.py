@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from engine.architecture.spec import LOW_BIT, RECENT, SINKS, TARGET, ModelSpec, Variants
+from engine.architecture.spec import ModelSpec
 from engine.backends.native.attention import NativeAttention, NativeBatch
 from engine.backends.native.exchange import DraftBuffers, LogitEdits
 from engine.backends.native.linear import PANEL, native_linear, packed_format, row_addresses
@@ -18,6 +18,7 @@ from engine.model.attention import AttentionOf, Segment
 from engine.model.decoder import DecoderOf, LayerWeights, ModelWeights
 from engine.model.linear import Linear
 from engine.model.passes import Drafted, DraftRequest, Draws, OnWait, Verified
+from engine.plans import LOW_BIT, RECENT, SINKS, TARGET, Variants
 from engine.sampling.sample import Edit, Sampler, sampling_array
 
 
