@@ -75,8 +75,7 @@ class _Output:
         self._start = {"type": "http.response.start", "status": status, "headers": headers}
         self._lock = asyncio.Lock()
         self._idle = True
-        self._text = comment
-        self._comment: asyncio.Task[None] | None = None
+        self._comment = comment
         self.started = False
 
     async def write(self, data: bytes, more: bool = True) -> None:
@@ -90,25 +89,17 @@ class _Output:
     @asynccontextmanager
     async def kept_alive(self, interval: float) -> AsyncIterator[None]:
         """Write a comment after `interval` to 2 · `interval` seconds without a frame."""
-        loop = asyncio.get_running_loop()
-        timer: asyncio.TimerHandle
 
         async def comment() -> None:
-            await self.write(self._text)
-            self._idle = True
+            while True:
+                self._idle = True
+                await asyncio.sleep(interval)
+                if self._idle:
+                    await self.write(self._comment)
 
-        def beat() -> None:
-            nonlocal timer
-            timer = loop.call_later(interval, beat)
-            if self._idle and (self._comment is None or self._comment.done()):
-                self._comment = asyncio.create_task(comment())
-            self._idle = True
-
-        timer = loop.call_later(interval, beat)
+        comments = asyncio.create_task(comment())
         try:
             yield
         finally:
-            timer.cancel()
-            if self._comment is not None:
-                self._comment.cancel()
-                await asyncio.gather(self._comment, return_exceptions=True)
+            comments.cancel()
+            await asyncio.gather(comments, return_exceptions=True)
