@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import copy_context
 from hashlib import sha256
@@ -12,7 +12,7 @@ from engine.api import Engine
 from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
 from engine.types import key_limit
 from server.apis import replies
-from server.apis.api import Model
+from server.apis.api import Api, Model
 from server.apis.chat import ChatApi
 from server.apis.completions import CompletionApi
 from server.apis.messages.api import MessagesApi
@@ -59,10 +59,15 @@ class Services:
         self.names = config.served_model_name or (engine.info.model,)
         self.metrics = Metrics(engine, self.names[0])
         model = self._model()
-        self.chat, self.completions = ChatApi(model), CompletionApi(model)
         self.stored = ResponseStore(config.response_store)
         self.responses = ResponsesApi(model, self.stored if config.response_store else None, config.max_body_size)
         self.messages = MessagesApi(model)
+        self.apis: Mapping[str, Api] = {
+            "chat_completions": ChatApi(model),
+            "completions": CompletionApi(model),
+            "responses": self.responses,
+            "messages": self.messages,
+        }
         self.tokens = TokenizeService(engine.info, model)
         self._silent_ticks = 0
         self.bodies = BodyReader(config.max_body_size, config.max_body_values)
