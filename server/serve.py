@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -138,10 +139,6 @@ def build_server(engine: Engine, config: ServerConfig, port: int, tls: ssl.SSLCo
 
 def _allow_open_files() -> None:
     """Raise the soft limit on open files. The common limit of 1,024 would refuse the thousandth idle client."""
-    if sys.platform == "win32":
-        return
-    import resource
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     target = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
     if soft != resource.RLIM_INFINITY and soft < target:

@@ -3,10 +3,9 @@
 import asyncio
 import errno
 import logging
-import math
+import resource
 import socket
 import ssl
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -80,10 +79,6 @@ class Connections:
 
     def room(self) -> float:
         """Return how many more connections fit the share; below 0 while more are being answered."""
-        if sys.platform == "win32":
-            return math.inf
-        import resource
-
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # may change while the server runs
         return _SHARE * limit - len(self._open)
 
