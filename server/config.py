@@ -8,7 +8,7 @@ from engine.config.fields import check, flag, parse_bytes, parse_file, setting
 from engine.errors import ConfigError
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
-TOOL_FORMATS = ("hermes", "llama3_json", "mistral")  # in which models write tool calls
+TOOL_FORMATS = ("hermes", "llama3_json", "mistral")  # formats of tool calls in a model's text
 _SECONDS = (0, 86400)
 
 

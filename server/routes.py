@@ -37,7 +37,7 @@ from server.prepare import ParsedRequest
 from server.services import Services, in_thread
 from server.ui import document
 
-_SHORT_BYTES = 2000  # of a body; chats in longer ones have threads of their own
+_SHORT_BYTES = 2000  # size of a short body; chats in longer ones have threads of their own
 _INLINE_LOGPROBS = 500  # per event; more are converted in a thread
 
 Parsed = TypeVar("Parsed")
@@ -295,7 +295,7 @@ def build_router(config: ServerConfig, responses_body: type[ResponsesRequest] = 
     def add_post(path: str, handler: Callable[..., Any], body: type, reply: openapi.Replies, **options: Any) -> None:
         """Add an endpoint that reads a body; `reply` describes what it streams or {}."""
         error = AnthropicErrorReply if path.startswith("/v1/messages") else replies.ErrorReply
-        busy = [429] if reply else []  # of those that generate
+        busy = [429] if reply else []  # endpoints that generate have a queue
         documented = reply | openapi.errors(400, *key, 404, 408, 413, 415, *busy, 500, 503, model=error)
         extra = openapi.request_body(body)
         add(path, handler, methods=["POST"], responses=documented, openapi_extra=extra, **options)

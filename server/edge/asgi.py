@@ -21,7 +21,7 @@ from server.metrics.registry import Exchange
 log = logging.getLogger("knapserve.server")
 access_log = logging.getLogger("knapserve.access")
 
-_LENGTH = re.compile(r"[0-9]{1,15}")  # of a body, in bytes
+_LENGTH = re.compile(r"[0-9]{1,15}")  # length of a body, in bytes
 VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
 
 
@@ -29,7 +29,7 @@ VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
 class Dialect:
     """What an API has of its own, whatever the endpoint."""
 
-    prefix: str  # of its paths
+    prefix: str  # beginning of its paths
     error_body: ErrorBody
     id_header: str  # a further header with the request's id
 
@@ -38,7 +38,7 @@ class Dialect:
 class Paths:
     """What the outermost middleware knows of the endpoints."""
 
-    generating: Sequence[str]  # those whose requests are logged
+    generating: Sequence[str]  # paths whose requests are logged
     aliases: re.Pattern[str]  # what clients may write in place of "/v1/"
     dialects: Sequence[Dialect] = ()
 
@@ -140,7 +140,7 @@ class RequestIdMiddleware:
         request_id = client_id if VALID_REQUEST_ID.fullmatch(client_id) else uuid.uuid4().hex
         REQUEST_ID.set(request_id)
         start = time.perf_counter()
-        status = 0  # until the response starts
+        status = 0  # 0: the response has not started
         received = sent = 0
         method = scope["method"]
         if method == "HEAD":  # the reply to GET without its body

@@ -15,8 +15,8 @@ from server.edge.connections import Connection, Connections
 from server.edge.errors import APIError, invalid, unavailable
 
 MAX_HEAD = 65_536  # bytes of a request line and headers, or of trailers
-LINGER_SECONDS = 30.0  # in which a close reads on, and discards; nginx's lingering_time
-LINGER_BYTES = 64 * 2**20  # that it discards
+LINGER_SECONDS = 30.0  # time for which a close reads on, and discards; nginx's lingering_time
+LINGER_BYTES = 64 * 2**20  # most bytes that a close discards
 _UPGRADE_HEADERS = (b"upgrade", b"http2-settings")
 
 
@@ -49,7 +49,7 @@ class Protocol(HttpToolsProtocol, Connection):
     _discards = False  # whether arriving bytes are dropped unparsed
     _lingers = False  # whether a close reads on, to the end of the request
     _dropped = 0  # bytes, for either reason
-    _timer: asyncio.TimerHandle | None = None  # of a head, of trailers or of a close
+    _timer: asyncio.TimerHandle | None = None  # ends the time of a head, of trailers or of a close
 
     def __init__(
         self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], registry: Connections
@@ -89,7 +89,7 @@ class Protocol(HttpToolsProtocol, Connection):
         """Answer in place of the application, and close the connection."""
         self._discards = True
         if self._lingers:
-            self.abort()  # it was answered
+            self.abort()  # the request has its answer
             return
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True  # the application must not answer as well

@@ -62,7 +62,7 @@ _BY_SOURCE = "Prompt tokens of requests that started to generate, computed or ta
 _BY_TIER = "Prompt tokens found in the prefix cache, by the memory that holds it."
 _DRAFTED_AT = "Tokens drafted, by position in the draft."
 _ACCEPTED_AT = "Drafted tokens accepted, by position in the draft."
-_LABELLED_COUNTERS = {  # with a further label and its values
+_LABELLED_COUNTERS = {  # help texts, a further label, and its values
     "prompt_tokens_by_source": (_BY_SOURCE, "source", ("local_compute", "local_cache_hit")),
     "prompt_tokens_cached_by_source": (_BY_TIER, "source", ("device",)),
     "spec_decode_num_draft_tokens_per_pos": (_DRAFTED_AT, "position", _POSITIONS),
@@ -120,7 +120,7 @@ class Exchange(NamedTuple):
     method: str
     path: str
     status: int
-    seconds: float  # from the request's head to the end of the reply
+    seconds: float  # time from the request's head to the end of the reply
     received: int  # bytes of the request's body
     sent: int  # bytes of the reply's body
 
@@ -128,7 +128,7 @@ class Exchange(NamedTuple):
 class Totals(NamedTuple):
     """Tokens since the start."""
 
-    prompt: float  # without tokens from the prefix cache
+    prompt: float  # prompt tokens that did not come from the prefix cache
     generated: float
     drafted: float
     accepted: float
