@@ -112,15 +112,8 @@ async def _generate(name: str, request: Request) -> Response:
     try:
         generation = services.submit(parsed, meter, key)
         if parsed.options.stream:
-            return EventStream(
-                generation,
-                _frames(generation, parsed, writer),
-                keep_alive=services.config.keepalive_seconds,
-                comment=writer.keep_alive,
-                done=writer.done,
-                as_error=as_error,
-                error_frame=writer.error,
-            )
+            frames = _frames(generation, parsed, writer)
+            return EventStream(generation, frames, writer, as_error, services.config.keepalive_seconds)
         async with cancelled_on_disconnect(request.receive), generation:
             return await _complete_reply(generation, parsed, writer)
     except (APIError, KnapServeError) as error:

@@ -83,13 +83,11 @@ class GracefulServer(uvicorn.Server):
             log.info(
                 "draining: %d requests running, timeout %g s%s", running, self._services.config.shutdown_timeout, hint
             )
-            self._stopping = asyncio.create_task(self._drain())
+            self._stopping = asyncio.create_task(self._services.drain())
+            self._stopping.add_done_callback(self._exit)
 
-    async def _drain(self) -> None:
-        try:
-            await self._services.drain()
-        finally:
-            self.should_exit = True
+    def _exit(self, _: asyncio.Task[None]) -> None:
+        self.should_exit = True
 
     async def on_tick(self, counter: int) -> bool:
         """Called by uvicorn ten times a second."""

@@ -7,7 +7,7 @@ own registry. As in vLLM, prompt tokens and latencies count per choice, as each 
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from prometheus_client import (
 )
 
 from engine.api import Engine
-from engine.types import EngineStats, RequestRound, RoundReport
+from engine.types import RequestRound, RoundReport
 from server.metrics.policy_metrics import ROUND_SECONDS, PolicyMetrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -110,10 +110,6 @@ def _token_bounds(limit: int) -> list[int]:
     return [bound for bound in bounds if bound < limit] + [limit]
 
 
-def _read(engine: Engine, value: Callable[[EngineStats], float]) -> float:
-    return value(engine.stats())
-
-
 class Exchange(NamedTuple):
     """A request and its reply, over HTTP."""
 
@@ -178,26 +174,23 @@ class Metrics:
 
     def _create_gauges(self, engine: Engine) -> None:
         """Create what is read from the engine's statistics with each scrape."""
-        running = self._vllm(Gauge, "num_requests_running", "Running requests.")
-        waiting = self._vllm(Gauge, "num_requests_waiting", "Waiting requests.")
+        model, stats = self._model, engine.stats
+        running = self._vllm(Gauge, "num_requests_running", "Running requests.").labels(*model)
+        running.set_function(lambda: stats().running)
+        waiting = self._vllm(Gauge, "num_requests_waiting", "Waiting requests.").labels(*model)
+        waiting.set_function(lambda: stats().waiting)
         text = "Waiting requests: for room, or for their grammar or a prefix that another request is reading."
         reasons = self._vllm(Gauge, "num_requests_waiting_by_reason", text, "reason")
-        usage = self._vllm(Gauge, "kv_cache_usage_perc", "Share of the K/V cache in use, 0 to 1.")
-        text = "Seconds since the engine's last heartbeat."
-        age = Gauge("knapserve_heartbeat_age_seconds", text, registry=self.registry)
-        text = "Restarts of the engine after failures."
-        restarts = Gauge("knapserve_engine_restarts", text, registry=self.registry)
-        read: dict[Gauge, Callable[[EngineStats], float]] = {
-            running.labels(*self._model): lambda stats: stats.running,
-            waiting.labels(*self._model): lambda stats: stats.waiting,
-            reasons.labels(*self._model, "capacity"): lambda stats: stats.waiting - stats.deferred,
-            reasons.labels(*self._model, "deferred"): lambda stats: stats.deferred,
-            usage.labels(*self._model): lambda stats: stats.kv_usage,
-            age: lambda stats: stats.heartbeat_age,
-            restarts: lambda stats: stats.restarts,
-        }
-        for gauge, value in read.items():
-            gauge.set_function(partial(_read, engine, value))
+        reasons.labels(*model, "capacity").set_function(lambda: stats().waiting - stats().deferred)
+        reasons.labels(*model, "deferred").set_function(lambda: stats().deferred)
+        usage = self._vllm(Gauge, "kv_cache_usage_perc", "Share of the K/V cache in use, 0 to 1.").labels(*model)
+        usage.set_function(lambda: stats().kv_usage)
+        age = Gauge(
+            "knapserve_heartbeat_age_seconds", "Seconds since the engine's last heartbeat.", registry=self.registry
+        )
+        age.set_function(lambda: stats().heartbeat_age)
+        restarts = Gauge("knapserve_engine_restarts", "Restarts of the engine after failures.", registry=self.registry)
+        restarts.set_function(lambda: stats().restarts)
 
     def _create_http_metrics(self) -> None:
         registry, labels = self.registry, ["method", "handler", "status"]
