@@ -1,4 +1,4 @@
-"""ASGI middleware around every request: request ids, access log, unexpected errors, body limit and CORS errors."""
+"""ASGI middleware around every request: request ids, access log, errors and CORS."""
 
 import asyncio
 import logging
@@ -92,8 +92,8 @@ class CorsErrorMiddleware(CORSMiddleware):
         return APIError(response.status_code, f"{bytes(response.body).decode()}.", headers=allowed).response()
 
 
-class InternalErrorMiddleware:
-    """Log exceptions that no other handler caught and answer with a 500."""
+class ErrorMiddleware:
+    """Answer in place of an application that raises an exception."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
