@@ -54,13 +54,9 @@ class GracefulServer(uvicorn.Server):
         await super().startup([])  # `Connections` accepts in uvicorn's place
         connections = Connections(self._services.config.header_timeout, self.config.ssl)
         connect = partial(Protocol, self.config, self.server_state, self.lifespan.state, connections)
-        try:
-            for listener in sockets or ():
-                listener.listen(self.config.backlog)
-                connections.listen(listener, connect)
-        except OSError:
-            await self.lifespan.shutdown()
-            raise
+        for listener in sockets or ():
+            listener.listen(self.config.backlog)
+            connections.listen(listener, connect)
         print(self._ready(), flush=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -150,13 +146,9 @@ def run(engine: Engine, config: ServerConfig, listener: socket.socket, tls: ssl.
     # 5 ms, is longer than a round of a small model.
     sys.setswitchinterval(_SWITCH_INTERVAL)
     _allow_open_files()
-    port = 0 if config.uds else listener.getsockname()[1]
-    server = build_server(engine, config, port, tls)
+    server = build_server(engine, config, 0 if config.uds else listener.getsockname()[1], tls)
     try:
         server.run(sockets=[listener])
-    except OSError as error:  # another process has taken the port meanwhile
-        print(f"knapserve: error: cannot listen on {config.host}:{port}: {error.strerror}", file=sys.stderr)
-        return 1
     except SystemExit:  # uvicorn exits when the application fails to start; the log has the reason
         return 1
     return server.exit_code

@@ -46,9 +46,6 @@ class Paths:
         """Return our spelling of a path, without superfluous slashes."""
         return self.aliases.sub("/v1/", "/" + "/".join(filter(None, path.split("/"))))
 
-    def dialect(self, path: str) -> Dialect | None:
-        return next((dialect for dialect in self.dialects if path.startswith(dialect.prefix)), None)
-
 
 @asynccontextmanager
 async def cancelled_on_disconnect(receive: Receive) -> AsyncIterator[None]:
@@ -131,7 +128,7 @@ class RequestIdMiddleware:
             await self._app(scope, receive, send)
             return
         scope = {**scope, "path": self._paths.canonical(scope["path"])}
-        dialect = self._paths.dialect(scope["path"])
+        dialect = next((found for found in self._paths.dialects if scope["path"].startswith(found.prefix)), None)
         if dialect is not None:
             scope[ERROR_BODY] = dialect.error_body
         if scope["path"] in self._paths.generating and scope["method"] == "POST":
