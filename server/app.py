@@ -83,6 +83,7 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
     app.state.services = services
     router = build_router(config, services.responses.body)
     app.state.routes = [route for route in router.routes if isinstance(route, APIRoute)]
+    services.metrics.handlers = [(route.path_regex, route.path_format) for route in app.state.routes]
     app.include_router(router)
     # The middleware added last sees a request first.
     if config.api_key:

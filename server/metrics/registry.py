@@ -88,15 +88,7 @@ _HISTOGRAMS: dict[str, tuple[str, Sequence[float]]] = {
     "request_params_max_tokens": ("Limit of generated tokens, the client's or the context's.", _UP_TO_CONTEXT),
 }
 
-_GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
-_PATHS = {*_GENERATING, "/", "/v1/chat/completions/render", "/v1/completions/render", "/v1/messages/count_tokens",
-          "/v1/responses/input_tokens",
-          "/v1/models", "/tokenize", "/detokenize", "/health", "/ping", "/live", "/metrics", "/version",
-          "/reset_calibration"}  # fmt: skip
-_WITH_IDS = (
-    (re.compile(r"/v1/models/.+"), "/v1/models/{model_id}"),
-    (re.compile(r"/v1/responses/[^/]+"), "/v1/responses/{response_id}"),
-)
+GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
 _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
 
 
@@ -140,6 +132,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._model = (model_name, "0")  # values of _MODEL
         self.max_model_len = engine.info.max_model_len
+        self.handlers: Sequence[tuple[re.Pattern[str], str]] = ()  # paths of the endpoints, and their names
         tokens = _token_bounds(self.max_model_len)
         # All series exist from the start: a rate misses the step from an absent series to one.
         self._counters: dict[tuple[str, str], Counter] = {}
@@ -205,7 +198,7 @@ class Metrics:
         self._received = Summary("http_request_size_bytes", text, ["handler"], registry=registry)
         text = "Bytes of reply bodies, by handler."
         self._sent = Summary("http_response_size_bytes", text, ["handler"], registry=registry)
-        for path in _GENERATING:
+        for path in GENERATING:
             for status in ("2xx", "4xx", "5xx"):
                 self._http.labels("POST", path, status)
             self._http_seconds.labels("POST", path)
@@ -247,8 +240,7 @@ class Metrics:
 
     def http(self, exchange: Exchange) -> None:
         """Count a reply. Clients cannot add label values: unknown methods and paths count as "other"."""
-        path = exchange.path
-        handler = path if path in _PATHS else next((h for p, h in _WITH_IDS if p.fullmatch(path)), "other")
+        handler = next((name for path, name in self.handlers if path.match(exchange.path)), "other")
         method = exchange.method if exchange.method in _METHODS else "other"
         self._http.labels(method, handler, f"{exchange.status // 100}xx").inc()
         self._http_seconds.labels(method, handler).observe(exchange.seconds)
