@@ -24,7 +24,7 @@ from prometheus_client import (
 )
 
 from engine.api import Engine
-from engine.types import RequestRound, RoundReport
+from engine.types import EngineStats, RequestRound, RoundReport
 from server.metrics.policy_metrics import ROUND_SECONDS, PolicyMetrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -102,6 +102,10 @@ def _token_bounds(limit: int) -> list[int]:
     return [bound for bound in bounds if bound < limit] + [limit]
 
 
+def _waiting_for_room(stats: EngineStats) -> int:
+    return stats.waiting - stats.deferred
+
+
 class Exchange(NamedTuple):
     """A request and its reply, over HTTP."""
 
@@ -174,13 +178,12 @@ class Metrics:
         waiting.set_function(lambda: stats().waiting)
         text = "Waiting requests: for room, or for their grammar or a prefix that another request is reading."
         reasons = self._vllm(Gauge, "num_requests_waiting_by_reason", text, "reason")
-        reasons.labels(*model, "capacity").set_function(lambda: stats().waiting - stats().deferred)
+        reasons.labels(*model, "capacity").set_function(lambda: _waiting_for_room(stats()))
         reasons.labels(*model, "deferred").set_function(lambda: stats().deferred)
         usage = self._vllm(Gauge, "kv_cache_usage_perc", "Share of the K/V cache in use, 0 to 1.").labels(*model)
         usage.set_function(lambda: stats().kv_usage)
-        age = Gauge(
-            "knapserve_heartbeat_age_seconds", "Seconds since the engine's last heartbeat.", registry=self.registry
-        )
+        text = "Seconds since the engine's last heartbeat."
+        age = Gauge("knapserve_heartbeat_age_seconds", text, registry=self.registry)
         age.set_function(lambda: stats().heartbeat_age)
         restarts = Gauge("knapserve_engine_restarts", "Restarts of the engine after failures.", registry=self.registry)
         restarts.set_function(lambda: stats().restarts)
