@@ -13,16 +13,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine.api import Engine
-from engine.errors import KnapServeError
 from server import openapi
 from server.apis import bodies, replies
 from server.apis.messages.bodies import CountTokensRequest, MessagesRequest
 from server.apis.messages.replies import AnthropicErrorReply
 from server.apis.paths import PATHS
 from server.config import ServerConfig
-from server.edge.asgi import CorsErrorMiddleware, InternalErrorMiddleware, RequestIdMiddleware
+from server.edge.asgi import CorsErrorMiddleware, ErrorMiddleware, RequestIdMiddleware
 from server.edge.auth import AuthMiddleware
-from server.edge.errors import APIError, as_api_error, from_http_exception
+from server.edge.errors import from_http_exception
 from server.edge.lifecycle import version
 from server.metrics.throughput import ThroughputLog
 from server.routes import build_router
@@ -47,10 +46,6 @@ class _App(FastAPI):
             document = super().openapi()
             openapi.complete(document, (*_BODIES, self.state.services.responses.body), _STREAMED)
         return super().openapi()
-
-
-async def _error_response(request: Request, error: Exception) -> Response:
-    return as_api_error(error).response(request.scope)
 
 
 async def _http_exception(request: Request, error: Exception) -> Response:
@@ -83,16 +78,17 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
-        exception_handlers={APIError: _error_response, KnapServeError: _error_response, HTTPException: _http_exception},
+        exception_handlers={HTTPException: _http_exception},
     )
     app.state.services = services
     router = build_router(config, services.responses.body)
     app.state.routes = [route for route in router.routes if isinstance(route, APIRoute)]
+    services.metrics.handlers = [(route.path_regex, route.path_format) for route in app.state.routes]
     app.include_router(router)
     # The middleware added last sees a request first.
     if config.api_key:
         app.add_middleware(AuthMiddleware, keys=config.api_key, metrics=config.metrics_auth)
-    app.add_middleware(InternalErrorMiddleware)
+    app.add_middleware(ErrorMiddleware)
     if config.cors_origins:
         app.add_middleware(
             CorsErrorMiddleware,

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -151,20 +152,14 @@ def _start_engine(config: ServerConfig, engine_config: EngineConfig) -> Iterator
     if config.engine == "thread":
         from engine.host.thread import build_engine
 
-        yield lambda: build_engine(engine_config)
+        yield partial(build_engine, engine_config)
         return
     from engine.host.process import EngineLaunch
+    from engine.host.restarting import RestartingEngine
 
-    def launch() -> EngineLaunch:
-        return EngineLaunch(engine_config, log_level=config.log_level, log_format=config.log_format)
-
-    def ready() -> Engine:
-        engine = launched.ready()
-        if not config.restart:
-            return engine
-        from engine.host.restarting import RestartingEngine
-
-        return RestartingEngine(engine, launch, SystemClock())
-
+    launch = partial(EngineLaunch, engine_config, log_level=config.log_level, log_format=config.log_format)
     with launch() as launched:
-        yield ready
+        if config.restart:
+            yield lambda: RestartingEngine(launched.ready(), launch, SystemClock())
+        else:
+            yield launched.ready

@@ -8,7 +8,7 @@ from engine.config.fields import check, flag, parse_bytes, parse_file, setting
 from engine.errors import ConfigError
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
-TOOL_FORMATS = ("hermes", "llama3_json", "mistral")  # in which models write tool calls
+TOOL_FORMATS = ("hermes", "llama3_json", "mistral")  # formats of tool calls in a model's text
 _SECONDS = (0, 86400)
 
 
@@ -115,11 +115,10 @@ class ServerConfig:
         for name in ("api_key", "served_model_name", "cors_origins"):
             if not all(getattr(self, name)):
                 raise ConfigError(f"{flag(name)} must not contain an empty value")
-        if self.metrics_auth and not self.api_key:
-            raise ConfigError("--metrics-auth requires at least one --api-key")
         if self.ssl_certfile is None and (self.ssl_keyfile is not None or self.ssl_keyfile_password):
             raise ConfigError("--ssl-keyfile and --ssl-keyfile-password require --ssl-certfile")
         if self.restart and self.engine == "thread":
             raise ConfigError("--restart requires --engine process")
-        if self.isolate_api_keys and not self.api_key:
-            raise ConfigError("--isolate-api-keys requires at least one --api-key")
+        for name in ("metrics_auth", "isolate_api_keys"):
+            if getattr(self, name) and not self.api_key:
+                raise ConfigError(f"{flag(name)} requires at least one --api-key")

@@ -36,7 +36,7 @@ class Turn:
     path: str
     thought: str = ""
     calls: Sequence[Call] = ()
-    result_of: str | None = None  # of a tool's turn: the id of the call whose result it has
+    result_of: str | None = None  # id of the call whose result a tool's turn has
     fields: Mapping[str, Any] = field(default_factory=dict)  # further ones, which chat templates may read
 
 
@@ -72,7 +72,7 @@ class Choice:
     mode: Literal["none", "auto", "required"] = "auto"
     names: frozenset[str] | None = None  # None: all tools
     single: bool = False  # one function is named, to be called once
-    path: str = "tool_choice"  # of the names
+    path: str = "tool_choice"  # path of the names
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,13 @@ class Conversation:
     """A chat, and how it goes on."""
 
     turns: Sequence[Turn]
-    path: str  # of the turns
+    path: str  # path of the turns
     tools: Sequence[Tool] = ()
     choice: Choice = Choice()
     parallel: bool = True  # the answer may have several calls
     form: Form | None = None
     prediction: str = ""  # a text that most of the answer is expected to match
-    variables: Mapping[str, Any] = field(default_factory=dict)  # of the chat template
+    variables: Mapping[str, Any] = field(default_factory=dict)  # variables of the chat template
     opens_turn: bool = True  # let the chat template open the assistant's turn
     continues: bool = False  # the answer continues the last turn
     thought_limit: int | None = None  # tokens; None: no limit
@@ -110,7 +110,7 @@ class Turns:
         """`path` is that of the list, for the error of too many turns."""
         self._path = path
         self._turns: list[Turn] = []
-        self._calls: list[Call] = []  # of the last turn
+        self._calls: list[Call] = []  # calls of the last turn
         self._thoughts: list[str] = []  # before the next answer
         self._later: list[str] = []  # texts after the first call of the last turn
 

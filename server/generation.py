@@ -40,7 +40,7 @@ class Generation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for _ in self._open:
-            self._meter.unfinished(self._ended_by)
+            self._meter.finished(self._ended_by)
         self._cancel()
         for stream in self._streams:
             if (close := getattr(stream, "aclose", None)) is not None:
@@ -55,7 +55,7 @@ class Generation:
         """End a choice whose answer is complete, though the engine does not know it."""
         request_id = self._open.pop(index, None)
         if request_id is not None:
-            self._meter.unfinished("stop")
+            self._meter.finished("stop")
             self._engine.cancel(request_id)
 
     async def events(self) -> AsyncGenerator[tuple[int, TokenEvent], None]:

@@ -59,7 +59,7 @@ async def _serve(
     await stop.wait()
     asyncio.get_running_loop().remove_reader(listener)
     connections.close()
-    await asyncio.sleep(0)  # in which they close
+    await asyncio.sleep(0)  # the connections close meanwhile
 
 
 async def _answer(scope: Scope, receive: Receive, send: Send) -> None:

@@ -12,7 +12,7 @@ from pydantic.json_schema import models_json_schema
 from server.apis.replies import ErrorReply
 
 Json = dict[str, Any]
-Replies = dict[int | str, Json]  # by status, as FastAPI takes them
+Replies = dict[int | str, Json]  # replies by status, as FastAPI takes them
 
 _DESCRIPTIONS = {
     400: "Invalid or unsupported request, or one that exceeds the context length.",

@@ -27,7 +27,7 @@ class Prompt:
     tokens: tuple[Tokens, ...]
     format: ReplyFormat  # `Preparer` completes it
     grammar: str | None = None
-    grammar_path: str = "response_format"  # of the field that asks for the grammar
+    grammar_path: str = "response_format"  # path of the field that asks for the grammar
     predicted: Tokens = ()
     thought_limit: ThoughtLimit | None = None
     special_markers: bool = False  # special tokens mark parts of the answer, so its text must include them

@@ -17,7 +17,6 @@ from server import openapi
 from server.answer.pieces import Chunker, Usage
 from server.answer.writer import ReplyWriter
 from server.apis import bodies, replies
-from server.apis.api import Api
 from server.apis.messages.api import MessagesApi
 from server.apis.messages.bodies import CountTokensRequest, MessagesRequest
 from server.apis.messages.replies import AnthropicErrorReply, CountedTokens, MessageReply
@@ -38,7 +37,7 @@ from server.prepare import ParsedRequest
 from server.services import Services, in_thread
 from server.ui import document
 
-_SHORT_BYTES = 2000  # of a body; chats in longer ones have threads of their own
+_SHORT_BYTES = 2000  # size of a short body; chats in longer ones have threads of their own
 _INLINE_LOGPROBS = 500  # per event; more are converted in a thread
 
 Parsed = TypeVar("Parsed")
@@ -89,9 +88,10 @@ async def _parse_body(
             services.large_bodies.release()
 
 
-async def _generate(request: Request, api: Api) -> Response:
-    """Answer a generation request. Errors before the first token are raised, so the client gets their status code."""
+async def _generate(name: str, request: Request) -> Response:
+    """Answer a request of an API that generates. Errors before the first token are raised, so they have a status."""
     services = _services(request)
+    api = services.apis[name]
     meter = RequestMeter(services.metrics, arrival=time.perf_counter())
     request.scope[FACTS] = meter.facts
 
@@ -112,15 +112,8 @@ async def _generate(request: Request, api: Api) -> Response:
     try:
         generation = services.submit(parsed, meter, key)
         if parsed.options.stream:
-            return EventStream(
-                generation,
-                _frames(generation, parsed, writer),
-                keep_alive=services.config.keepalive_seconds,
-                comment=writer.keep_alive,
-                done=writer.done,
-                as_error=as_error,
-                error_frame=writer.error,
-            )
+            frames = _frames(generation, parsed, writer)
+            return EventStream(generation, frames, writer, as_error, services.config.keepalive_seconds)
         async with cancelled_on_disconnect(request.receive), generation:
             return await _complete_reply(generation, parsed, writer)
     except (APIError, KnapServeError) as error:
@@ -172,18 +165,6 @@ async def _convert(function: Callable[[int, TokenEvent], Converted], index: int,
     return await asyncio.to_thread(function, index, event)
 
 
-async def chat_completions(request: Request) -> Response:
-    return await _generate(request, _services(request).chat)
-
-
-async def completions(request: Request) -> Response:
-    return await _generate(request, _services(request).completions)
-
-
-async def responses(request: Request) -> Response:
-    return await _generate(request, _services(request).responses)
-
-
 async def retrieve_response(request: Request, response_id: str) -> Response:
     if request.query_params.get("stream", "false").lower() not in ("false", "0"):
         raise invalid("A stored response cannot be streamed.", "stream")
@@ -203,10 +184,6 @@ def _no_response(id: str) -> APIError:
     return APIError(404, f"Response with id {id!r:.80} not found.")
 
 
-async def messages(request: Request) -> Response:
-    return await _generate(request, _services(request).messages)
-
-
 async def count_tokens(request: Request) -> CountedTokens:
     return CountedTokens(input_tokens=await _count_tokens(request, _services(request).messages))
 
@@ -223,15 +200,16 @@ async def _count_tokens(request: Request, api: MessagesApi | ResponsesApi) -> in
 
 
 async def render_chat(request: Request) -> replies.Rendered:
-    return (await _render(request, _services(request).chat))[0]
+    return (await _render("chat_completions", request))[0]
 
 
 async def render_completion(request: Request) -> list[replies.Rendered]:
-    return await _render(request, _services(request).completions)
+    return await _render("completions", request)
 
 
-async def _render(request: Request, api: Api) -> list[replies.Rendered]:
+async def _render(name: str, request: Request) -> list[replies.Rendered]:
     """Return the prompts that a request would generate from, without generating."""
+    api = _services(request).apis[name]
     parsed, _ = await _parse_body(request, partial(api.parse, key=_key(request)), renders=api.renders)
     tokenizer = _services(request).engine.tokenizer
     return [
@@ -310,25 +288,33 @@ def build_router(config: ServerConfig, responses_body: type[ResponsesRequest] = 
     def add_post(path: str, handler: Callable[..., Any], body: type, reply: openapi.Replies, **options: Any) -> None:
         """Add an endpoint that reads a body; `reply` describes what it streams or {}."""
         error = AnthropicErrorReply if path.startswith("/v1/messages") else replies.ErrorReply
-        busy = [429] if reply else []  # of those that generate
+        busy = [429] if reply else []  # endpoints that generate have a queue
         documented = reply | openapi.errors(400, *key, 404, 408, 413, 415, *busy, 500, 503, model=error)
         extra = openapi.request_body(body)
         add(path, handler, methods=["POST"], responses=documented, openapi_extra=extra, **options)
 
+    def add_api(path: str, name: str, body: type, reply: openapi.Replies, operation_id: str | None = None) -> None:
+        """Add the endpoint of an API that generates."""
+
+        async def generate(request: Request) -> Response:
+            return await _generate(name, request)
+
+        add_post(path, generate, body, reply, name=name, response_model=None, operation_id=operation_id)
+
     chat, text = bodies.ChatCompletionRequest, bodies.CompletionRequest
     reply = openapi.chunks(replies.ChatCompletion, replies.ChatCompletionChunk)
-    add_post("/v1/chat/completions", chat_completions, chat, reply, operation_id="chat", response_model=None)
+    add_api("/v1/chat/completions", "chat_completions", chat, reply, "chat")
     reply = openapi.chunks(replies.Completion, replies.CompletionChunk)
-    add_post("/v1/completions", completions, text, reply, operation_id="complete", response_model=None)
+    add_api("/v1/completions", "completions", text, reply, "complete")
     add_post("/v1/chat/completions/render", render_chat, chat, {})
     add_post("/v1/completions/render", render_completion, text, {})
-    add_post("/v1/responses", responses, responses_body, openapi.events(ResponseReply), response_model=None)
+    add_api("/v1/responses", "responses", responses_body, openapi.events(ResponseReply))
     add_post("/v1/responses/input_tokens", input_tokens, responses_body, {})
     stored, found = "/v1/responses/{response_id}", openapi.reply(ResponseReply, "A stored response.")
     errors = openapi.errors(400, *key, 404, 503)
     add(stored, retrieve_response, response_class=Response, response_model=None, responses=found | errors)
     add(stored, delete_response, methods=["DELETE"], responses=openapi.errors(*key, 404, 503))
-    add_post("/v1/messages", messages, MessagesRequest, openapi.events(MessageReply), response_model=None)
+    add_api("/v1/messages", "messages", MessagesRequest, openapi.events(MessageReply))
     add_post("/v1/messages/count_tokens", count_tokens, CountTokensRequest, {})
     add_post("/tokenize", tokenize, bodies.TokenizeRequest, {})
     add_post("/detokenize", detokenize, bodies.DetokenizeRequest, {})

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -53,13 +54,9 @@ class GracefulServer(uvicorn.Server):
         await super().startup([])  # `Connections` accepts in uvicorn's place
         connections = Connections(self._services.config.header_timeout, self.config.ssl)
         connect = partial(Protocol, self.config, self.server_state, self.lifespan.state, connections)
-        try:
-            for listener in sockets or ():
-                listener.listen(self.config.backlog)
-                connections.listen(listener, connect)
-        except OSError:
-            await self.lifespan.shutdown()
-            raise
+        for listener in sockets or ():
+            listener.listen(self.config.backlog)
+            connections.listen(listener, connect)
         print(self._ready(), flush=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -82,13 +79,11 @@ class GracefulServer(uvicorn.Server):
             log.info(
                 "draining: %d requests running, timeout %g s%s", running, self._services.config.shutdown_timeout, hint
             )
-            self._stopping = asyncio.create_task(self._drain())
+            self._stopping = asyncio.create_task(self._services.drain())
+            self._stopping.add_done_callback(self._exit)
 
-    async def _drain(self) -> None:
-        try:
-            await self._services.drain()
-        finally:
-            self.should_exit = True
+    def _exit(self, _: asyncio.Task[None]) -> None:
+        self.should_exit = True
 
     async def on_tick(self, counter: int) -> bool:
         """Called by uvicorn ten times a second."""
@@ -138,10 +133,6 @@ def build_server(engine: Engine, config: ServerConfig, port: int, tls: ssl.SSLCo
 
 def _allow_open_files() -> None:
     """Raise the soft limit on open files. The common limit of 1,024 would refuse the thousandth idle client."""
-    if sys.platform == "win32":
-        return
-    import resource
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     target = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
     if soft != resource.RLIM_INFINITY and soft < target:
@@ -155,13 +146,9 @@ def run(engine: Engine, config: ServerConfig, listener: socket.socket, tls: ssl.
     # 5 ms, is longer than a round of a small model.
     sys.setswitchinterval(_SWITCH_INTERVAL)
     _allow_open_files()
-    port = 0 if config.uds else listener.getsockname()[1]
-    server = build_server(engine, config, port, tls)
+    server = build_server(engine, config, 0 if config.uds else listener.getsockname()[1], tls)
     try:
         server.run(sockets=[listener])
-    except OSError as error:  # another process has taken the port meanwhile
-        print(f"knapserve: error: cannot listen on {config.host}:{port}: {error.strerror}", file=sys.stderr)
-        return 1
     except SystemExit:  # uvicorn exits when the application fails to start; the log has the reason
         return 1
     return server.exit_code

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import copy_context
 from hashlib import sha256
@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from engine.api import Engine
 from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
-from engine.types import key_limit
+from engine.types import EngineStats, key_limit
 from server.apis import replies
-from server.apis.api import Model
+from server.apis.api import Api, Model
 from server.apis.chat import ChatApi
 from server.apis.completions import CompletionApi
 from server.apis.messages.api import MessagesApi
@@ -22,14 +22,14 @@ from server.apis.tokens import TokenizeService
 from server.config import ServerConfig
 from server.edge.bodies import BodyReader
 from server.edge.errors import as_api_error, invalid, unavailable
-from server.edge.lifecycle import Drain, version
+from server.edge.lifecycle import drain, version
 from server.generation import Generation
 from server.metrics.meter import RequestMeter
 from server.metrics.registry import Metrics
 from server.prepare import ParsedRequest, Preparer
 from server.prompt import ChatPrompts, Encoder
 
-_SILENT_TICKS = 10  # of 0.1 s
+_SILENT_TICKS = 10  # ticks of 0.1 s
 
 Parsed = TypeVar("Parsed")
 
@@ -59,18 +59,24 @@ class Services:
         self.names = config.served_model_name or (engine.info.model,)
         self.metrics = Metrics(engine, self.names[0])
         model = self._model()
-        self.chat, self.completions = ChatApi(model), CompletionApi(model)
         self.stored = ResponseStore(config.response_store)
         self.responses = ResponsesApi(model, self.stored if config.response_store else None, config.max_body_size)
         self.messages = MessagesApi(model)
+        self.apis: Mapping[str, Api] = {
+            "chat_completions": ChatApi(model),
+            "completions": CompletionApi(model),
+            "responses": self.responses,
+            "messages": self.messages,
+        }
         self.tokens = TokenizeService(engine.info, model)
         self._silent_ticks = 0
         self.bodies = BodyReader(config.max_body_size, config.max_body_values)
         # Threads that render and tokenise chats; a template may take seconds.
         self.short_chats = ThreadPoolExecutor(2, thread_name_prefix="knapserve-short-chats")
         self.long_chats = ThreadPoolExecutor(4, thread_name_prefix="knapserve-long-chats")
-        self.drain = Drain(engine, config.shutdown_timeout, (self.short_chats, self.long_chats))
-        self.large_bodies = asyncio.Semaphore(1)  # that are tokenised: each takes some hundred times its size in memory
+        self._draining: asyncio.Task[None] | None = None
+        # Large bodies are tokenised one at a time: each takes some hundred times its size in memory.
+        self.large_bodies = asyncio.Semaphore(1)
 
     def _model(self) -> Model:
         """Return what the APIs know of the served model."""
@@ -91,13 +97,21 @@ class Services:
         build = repr((version(), info.model, info.dtype, info.device))
         return Model(preparer, encoder, chats, f"fp_{sha256(build.encode()).hexdigest()[:10]}")
 
+    async def drain(self) -> None:
+        """Reject new requests, finish or fail the running ones, and stop the engine, all once."""
+        if self._draining is None:
+            for threads in (self.short_chats, self.long_chats):
+                threads.shutdown(wait=False, cancel_futures=True)
+            self._draining = asyncio.create_task(drain(self.engine, self.config.shutdown_timeout))
+        await asyncio.shield(self._draining)
+
     def submit(self, parsed: ParsedRequest, meter: RequestMeter, key: str = "") -> Generation:
         """Submit all choices of a request to the engine, or none. Raises APIError if they are not admitted.
 
         `key` stands for the client's API key.
         """
         info, stats = self.engine.info, self.engine.stats()
-        if stats.ready and stats.heartbeat_age > self.config.heartbeat_timeout:
+        if self._silent(stats):
             self.metrics.rejected("unavailable")
             raise unavailable("The engine does not respond.", "engine_stalled")
         limit, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
@@ -144,17 +158,19 @@ class Services:
             raise unavailable("The server is shutting down.", "draining")
         if not stats.ready:
             raise unavailable("The model is loading.", "loading")
-        if stats.heartbeat_age > self.config.heartbeat_timeout:
+        if self._silent(stats):
             raise unavailable("The engine does not respond.", "engine_stalled")
 
     def watch(self) -> None:
         """Give up an engine that does not respond. Called ten times a second."""
         stats = self.engine.stats()
-        silent = stats.ready and stats.heartbeat_age > self.config.heartbeat_timeout
         # If this process too was stopped for a while, the heartbeats are waiting to be read.
-        self._silent_ticks = self._silent_ticks + 1 if silent else 0
+        self._silent_ticks = self._silent_ticks + 1 if self._silent(stats) else 0
         if self._silent_ticks > _SILENT_TICKS:
             self.engine.fail(f"it has not responded for {stats.heartbeat_age:.0f} s")
+
+    def _silent(self, stats: EngineStats) -> bool:
+        return stats.ready and stats.heartbeat_age > self.config.heartbeat_timeout
 
     def model_card(self, name: str) -> replies.ModelCard:
         info = self.engine.info

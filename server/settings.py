@@ -11,11 +11,10 @@ import argparse
 import difflib
 import math
 import tomllib
-import types
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from engine.config.fields import flag
 from engine.config.policies import BASELINES
@@ -46,10 +45,8 @@ class Setting:
     def item_type(self) -> Any:
         """The type of one value, without `None`."""
         hint = get_args(self.hint)[0] if self.is_list else self.hint
-        if get_origin(hint) in (Union, types.UnionType):
-            members = [member for member in get_args(hint) if member is not type(None)]
-            return members[0] if len(members) == 1 else hint
-        return hint
+        members = [member for member in get_args(hint) if member is not type(None)]
+        return members[0] if len(members) == 1 else hint
 
 
 def settings_of(kind: type, prefix: str = "") -> Iterator[Setting]:

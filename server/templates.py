@@ -32,7 +32,7 @@ def template_messages(turns: Sequence[Turn], *, short_ids: bool) -> list[Message
     functions, which some templates demand and clients leave out.
     """
     messages: list[Message] = []
-    names: dict[str, str] = {}  # of the functions, by the id of the call
+    names: dict[str, str] = {}  # names of the functions, by the id of the call
     calls: list[str] = []  # ids of the calls of the last answer
     for is_result, run in groupby(turns, lambda turn: turn.role == "tool"):
         group = [*run]

@@ -14,7 +14,7 @@ _ARGUMENTS = ("arguments", "parameters")
 _START = re.compile(r"\s+|\{")
 _JSON = re.compile(r'[{}\[\]:,"]|[^{}\[\]:,"<]+')  # "<" begins a tag: JSON has it only within strings
 _STRING = re.compile(r'(?:[^"\\]+|\\.)+|["\\]', re.DOTALL)
-_ESCAPED = re.compile(r".", re.DOTALL)  # after a backslash that ended a piece
+_ESCAPED = re.compile(r".", re.DOTALL)  # the character after a backslash that ended a piece
 _AFTER_STRING = {'"': _JSON, "\\": _ESCAPED}
 
 

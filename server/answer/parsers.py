@@ -61,7 +61,7 @@ class ReasoningParser(Parser):
         self._tags = [THINK_CLOSE, inner.call_marker] if inner.call_marker else [THINK_CLOSE]
         self._starting = not thinking  # an opening tag may come
         self._held = ""  # text that does not tell whether a tag or a call follows
-        self.thinking = thinking  # between the tags
+        self.thinking = thinking  # whether the text is between the tags
         self._thought: list[str] = []
         self._trim = thinking  # drop line breaks after a tag
 

@@ -27,7 +27,7 @@ class Piece:
     opening: bool = False
     logprobs: Logprobs | None = None
     finish_reason: str | None = None
-    stop_string: str | None = None  # that ended the answer
+    stop_string: str | None = None  # stop string that ended the answer
     unfinished_call: bool = False  # the answer ended within its last call
     round: Json | None = None  # figures of the round that generated the piece, if the client wants them
     metrics: Json | None = None

@@ -10,7 +10,7 @@ class RepeatedCalls:
 
     def __init__(self) -> None:
         self._calls: list[str] = []  # name and arguments
-        self._held: list[Delta] = []  # of the last call
+        self._held: list[Delta] = []  # deltas of the last call
         self.found = False  # whether a call is equal to an earlier one
 
     def push(self, deltas: Sequence[Delta], *, complete: bool) -> list[Delta]:

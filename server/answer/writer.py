@@ -35,7 +35,7 @@ class ReplyWriter(ABC):
     """Write one reply in the format of an API. Use either `frames` and `error`, or `add` and `encode`."""
 
     keep_alive = b": keep-alive\n\n"  # what a stream sends while it waits
-    done = b"data: [DONE]\n\n"  # after the last frame
+    done = b"data: [DONE]\n\n"  # bytes after the last frame
 
     @abstractmethod
     def frames(self, chunks: Iterable[Chunk]) -> bytes:
@@ -60,7 +60,7 @@ class Block:
 
     kind: Literal["text", "thought", "call"]
     call: int | None = None  # its number among the calls
-    name: str = ""  # of the called function
+    name: str = ""  # name of the called function
     pieces: list[str] = field(default_factory=list)
 
     @property

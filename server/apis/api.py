@@ -24,7 +24,7 @@ class Model:
     preparer: Preparer
     encoder: Encoder
     chats: ChatPrompts
-    fingerprint: str  # of what determines the text beside the request
+    fingerprint: str  # digest of what determines the text beside the request
 
 
 class Api(ABC):

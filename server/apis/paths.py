@@ -4,12 +4,13 @@ import re
 
 from server.apis.messages.errors import error_body
 from server.edge.asgi import Dialect, Paths
+from server.metrics.registry import GENERATING
 
 # What Azure's clients put before the names of endpoints. A deployment's name may have slashes.
 _AZURE = re.compile(r"^/openai/(?:v1/|deployments/.+?/(?=chat/completions|completions)|(?=models|responses))")
 
 PATHS = Paths(
-    generating=("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages"),
+    generating=GENERATING,
     aliases=_AZURE,
     dialects=[Dialect("/v1/messages", error_body, "request-id")],  # the header that Anthropic's SDKs read
 )

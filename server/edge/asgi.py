@@ -1,4 +1,4 @@
-"""ASGI middleware around every request: request ids, access log, unexpected errors, body limit and CORS errors."""
+"""ASGI middleware around every request: request ids, access log, errors and CORS."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from server.metrics.registry import Exchange
 log = logging.getLogger("knapserve.server")
 access_log = logging.getLogger("knapserve.access")
 
-_LENGTH = re.compile(r"[0-9]{1,15}")  # of a body, in bytes
+_LENGTH = re.compile(r"[0-9]{1,15}")  # length of a body, in bytes
 VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
 
 
@@ -29,7 +29,7 @@ VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/=+@-]{1,128}")
 class Dialect:
     """What an API has of its own, whatever the endpoint."""
 
-    prefix: str  # of its paths
+    prefix: str  # beginning of its paths
     error_body: ErrorBody
     id_header: str  # a further header with the request's id
 
@@ -38,16 +38,13 @@ class Dialect:
 class Paths:
     """What the outermost middleware knows of the endpoints."""
 
-    generating: Sequence[str]  # those whose requests are logged
+    generating: Sequence[str]  # paths whose requests are logged
     aliases: re.Pattern[str]  # what clients may write in place of "/v1/"
     dialects: Sequence[Dialect] = ()
 
     def canonical(self, path: str) -> str:
         """Return our spelling of a path, without superfluous slashes."""
         return self.aliases.sub("/v1/", "/" + "/".join(filter(None, path.split("/"))))
-
-    def dialect(self, path: str) -> Dialect | None:
-        return next((dialect for dialect in self.dialects if path.startswith(dialect.prefix)), None)
 
 
 @asynccontextmanager
@@ -92,8 +89,8 @@ class CorsErrorMiddleware(CORSMiddleware):
         return APIError(response.status_code, f"{bytes(response.body).decode()}.", headers=allowed).response()
 
 
-class InternalErrorMiddleware:
-    """Log exceptions that no other handler caught and answer with a 500."""
+class ErrorMiddleware:
+    """Answer in place of an application that raises an exception."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -131,7 +128,7 @@ class RequestIdMiddleware:
             await self._app(scope, receive, send)
             return
         scope = {**scope, "path": self._paths.canonical(scope["path"])}
-        dialect = self._paths.dialect(scope["path"])
+        dialect = next((found for found in self._paths.dialects if scope["path"].startswith(found.prefix)), None)
         if dialect is not None:
             scope[ERROR_BODY] = dialect.error_body
         if scope["path"] in self._paths.generating and scope["method"] == "POST":
@@ -140,7 +137,7 @@ class RequestIdMiddleware:
         request_id = client_id if VALID_REQUEST_ID.fullmatch(client_id) else uuid.uuid4().hex
         REQUEST_ID.set(request_id)
         start = time.perf_counter()
-        status = 0  # until the response starts
+        status = 0  # 0: the response has not started
         received = sent = 0
         method = scope["method"]
         if method == "HEAD":  # the reply to GET without its body

@@ -27,19 +27,15 @@ class AuthMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._protected(scope["path"]):
-            key = self._key(Headers(scope=scope))
-            if isinstance(key, APIError):
-                await key.response(scope)(scope, receive, send)
-                return
-            scope[API_KEY] = key
+            scope[API_KEY] = self._key(Headers(scope=scope))
         await self._app(scope, receive, send)
 
     def _protected(self, path: str) -> bool:
         keyed = path == "/v1" or path.startswith("/v1/") or path in ("/tokenize", "/detokenize", "/reset_calibration")
         return keyed or (self._metrics and path == "/metrics")
 
-    def _key(self, headers: Headers) -> str | APIError:
-        """Return the digest of the key in the headers, or why there is none. Azure and Anthropic have their own."""
+    def _key(self, headers: Headers) -> str:
+        """Return the digest of the key in the headers. Azure and Anthropic have their own. Raises APIError."""
         scheme, _, key = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
             key = headers.get("x-api-key") or headers.get("api-key") or ""
@@ -51,4 +47,4 @@ class AuthMiddleware:
             if sum(hmac.compare_digest(given, digest) for digest in self._digests):
                 return given.hex()
             message = "Incorrect API key provided."
-        return APIError(401, message, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
+        raise APIError(401, message, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})

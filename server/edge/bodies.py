@@ -17,7 +17,7 @@ BUDGET = 128 * 2**20  # bytes of all bodies, or twice the limit of one if that i
 IDLE_SECONDS = 20.0
 MIN_RATE = 500.0  # bytes per second
 _OVERHEAD = 64  # bytes of memory for each piece of a body, which may be a single byte
-_MEMORY_SECONDS = 0.5  # after which the memory of a large body or reply is free
+_MEMORY_SECONDS = 0.5  # time until the memory of a large body or reply is free
 
 
 class ValueCounter:
@@ -50,7 +50,7 @@ class _Body:
     pieces: list[bytes] = field(default_factory=list)
     size: int = 0  # bytes
     held: int = 0  # bytes of the budget
-    refused: bool = False  # for lack of memory
+    refused: bool = False  # whether memory was lacking
 
 
 class BodyReader:

@@ -3,10 +3,9 @@
 import asyncio
 import errno
 import logging
-import math
+import resource
 import socket
 import ssl
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +13,10 @@ from typing import Any
 log = logging.getLogger("knapserve.server")
 
 STALL_TIMEOUT = 60.0  # seconds in which a client must receive some of the bytes that wait for it
-_SHARE = 0.75  # of the descriptors; the rest is for `/live`, and for what the server opens itself
+_SHARE = 0.75  # connections' part of the descriptors; the rest is for `/live` and for the server's own files
 _BATCH = 16  # connections that are accepted before others are read
-_RETRY_SECONDS = 0.05  # between attempts to accept, once no descriptor is left
-_WARNING_SECONDS = 60.0  # between warnings that descriptors run out
+_RETRY_SECONDS = 0.05  # time between attempts to accept, once no descriptor is left
+_WARNING_SECONDS = 60.0  # time between warnings that descriptors run out
 
 
 class Connection(asyncio.Protocol):
@@ -68,7 +67,7 @@ class Connections:
         options: dict[str, Any] = {"ssl": self._tls, "ssl_handshake_timeout": self.header_timeout} if self._tls else {}
         loop = asyncio.get_running_loop()
         opening = loop.create_task(loop.connect_accepted_socket(lambda: connection, client, **options))
-        connection.abort, connection.waits = opening.cancel, self._tls is not None  # until there is a transport
+        connection.abort, connection.waits = opening.cancel, self._tls is not None  # both change with the transport
         self._open[connection] = None
 
         def opened(task: asyncio.Task[Any]) -> None:
@@ -80,10 +79,6 @@ class Connections:
 
     def room(self) -> float:
         """Return how many more connections fit the share; below 0 while more are being answered."""
-        if sys.platform == "win32":
-            return math.inf
-        import resource
-
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # may change while the server runs
         return _SHARE * limit - len(self._open)
 

@@ -1,4 +1,10 @@
-"""uvicorn's HTTP/1.1 protocol with our errors, limits on heads, replies to HTTP/1.0, and a close that reads on."""
+"""uvicorn's HTTP/1.1 protocol with our errors, limits on heads, replies to HTTP/1.0, and a close that reads on.
+
+What it overrides is internal to uvicorn, so pyproject.toml admits tested versions only. With uvicorn's own protocol,
+heads and trailers have no limits and no time, a reset overtakes the reply to a refused body, pipelined bytes hide a
+disconnect, an upgrade offer hides the body, HTTP/1.0 gets chunks, and nobody is answered once descriptors run out. Its
+h11 protocol mends only upgrades, HTTP/1.0 and trailers, and takes 9 µs of processor time instead of 2 for each chunk.
+"""
 
 import asyncio
 import uuid
@@ -15,8 +21,8 @@ from server.edge.connections import Connection, Connections
 from server.edge.errors import APIError, invalid, unavailable
 
 MAX_HEAD = 65_536  # bytes of a request line and headers, or of trailers
-LINGER_SECONDS = 30.0  # in which a close reads on, and discards; nginx's lingering_time
-LINGER_BYTES = 64 * 2**20  # that it discards
+LINGER_SECONDS = 30.0  # time for which a close reads on, and discards; nginx's lingering_time
+LINGER_BYTES = 64 * 2**20  # most bytes that a close discards
 _UPGRADE_HEADERS = (b"upgrade", b"http2-settings")
 
 
@@ -45,11 +51,10 @@ class Protocol(HttpToolsProtocol, Connection):
 
     _receiving = False  # whether a request has begun to arrive and has not ended
     _head: int | None = 0  # bytes read of an incomplete head or trailer; None: neither is being read
-    _keep_alive = True  # whether the connection stays open after the reply to a request that has arrived
     _discards = False  # whether arriving bytes are dropped unparsed
     _lingers = False  # whether a close reads on, to the end of the request
     _dropped = 0  # bytes, for either reason
-    _timer: asyncio.TimerHandle | None = None  # of a head, of trailers or of a close
+    _timer: asyncio.TimerHandle | None = None  # ends the time of a head, of trailers or of a close
 
     def __init__(
         self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], registry: Connections
@@ -66,10 +71,6 @@ class Protocol(HttpToolsProtocol, Connection):
         self._stop_timer()
         self._registry.remove(self)
         super().connection_lost(exc)
-
-    def shutdown(self) -> None:
-        self._keep_alive = False
-        super().shutdown()
 
     def _close(self) -> None:
         """Close the connection. If bytes of a request may still arrive, end our side alone and discard them."""
@@ -89,7 +90,7 @@ class Protocol(HttpToolsProtocol, Connection):
         """Answer in place of the application, and close the connection."""
         self._discards = True
         if self._lingers:
-            self.abort()  # it was answered
+            self.abort()  # the request has its answer
             return
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True  # the application must not answer as well
@@ -178,8 +179,7 @@ class Protocol(HttpToolsProtocol, Connection):
         if version == "1.0":
             self.app = self._without_framing
         super().on_headers_complete()
-        # Until all of the request has arrived, a reply ends the connection.
-        self._keep_alive, self.cycle.keep_alive = self.cycle.keep_alive, False
+        self.cycle.keep_alive = False  # a reply ends the connection, until all of the request has arrived
 
     def on_chunk_header(self) -> None:
         """Start counting again: trailers may follow the last chunk, which is empty."""
@@ -202,7 +202,7 @@ class Protocol(HttpToolsProtocol, Connection):
         self.waits = False
         super().on_message_complete()
         if not self.cycle.response_started:
-            self.cycle.keep_alive = self._keep_alive
+            self.cycle.keep_alive = self.parser.should_keep_alive() and self.cycle.scope["http_version"] != "1.0"
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

@@ -13,10 +13,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, mo
 from server.edge.errors import APIError, invalid
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LARGE_NUMBER = re.compile(rb"[eE]\+?\d{3}|\d{309}")  # that may be more than a float can hold
+_LARGE_NUMBER = re.compile(rb"[eE]\+?\d{3}|\d{309}")  # numbers that may be more than a float can hold
 
 Model = TypeVar("Model", bound=BaseModel)
-Objects = BeforeValidator(lambda value: _objects(value))  # of a list: an error names the list, not its first item
+Objects = BeforeValidator(lambda value: _objects(value))  # for lists: errors name the list, not its first item
 Whole = Annotated[int, BeforeValidator(lambda value: whole(value))]  # an integer, also if it is written as 3.0
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+from typing import Protocol
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -12,13 +13,22 @@ from server.edge.asgi import cancelled_on_disconnect
 from server.edge.errors import APIError
 
 
+class Writer(Protocol):
+    """What a stream sends beside its frames."""
+
+    keep_alive: bytes  # a comment for the time without frames
+    done: bytes  # the end of the stream
+
+    def error(self, error: APIError) -> bytes: ...
+
+
 class EventStream(Response):
-    """Send frames as they arrive, then `done`. An exception after the first frame becomes one more frame.
+    """Send frames as they arrive, then the writer's `done`. An exception after the first frame becomes one more frame.
 
     The response starts with the first frame. An exception before that reaches the application's handlers, so the client
     gets its status code. `source` produces the frames: it is entered first and left last, even if the client
     disconnects early. `frames` yields (bytes, whether they are the last). The last ones are sent together with
-    `done`, because every write wakes the client. `comment` is sent after some `keep_alive` seconds without a frame.
+    `done`, because every write wakes the client. A comment is sent after some `keep_alive` seconds without a frame.
     """
 
     media_type = "text/event-stream"
@@ -27,23 +37,18 @@ class EventStream(Response):
         self,
         source: AbstractAsyncContextManager[object],
         frames: AsyncGenerator[tuple[bytes, bool], None],
-        *,
-        keep_alive: float,
-        comment: bytes,
-        done: bytes,
+        writer: Writer,
         as_error: Callable[[Exception], APIError],
-        error_frame: Callable[[APIError], bytes],
+        keep_alive: float,
     ) -> None:
         super().__init__(headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._source = source
-        self._frames = frames
+        self._source, self._frames, self._writer = source, frames, writer
+        self._as_error = as_error
         self._keep_alive = keep_alive
-        self._comment, self._done = comment, done
-        self._as_error, self._error_frame = as_error, error_frame
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        out = _Output(send, self.status_code, self.raw_headers, self._comment)
+        out = _Output(send, self.status_code, self.raw_headers, self._writer.keep_alive)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._source)
             frames = await stack.enter_async_context(aclosing(self._frames))
@@ -63,8 +68,8 @@ class EventStream(Response):
                     failure = self._as_error(error)
                     if not out.started:
                         raise failure from None
-                    last_frames = self._error_frame(failure)
-            await out.write(last_frames + self._done, more=False)
+                    last_frames = self._writer.error(failure)
+            await out.write(last_frames + self._writer.done, more=False)
 
 
 class _Output:
@@ -75,8 +80,7 @@ class _Output:
         self._start = {"type": "http.response.start", "status": status, "headers": headers}
         self._lock = asyncio.Lock()
         self._idle = True
-        self._text = comment
-        self._comment: asyncio.Task[None] | None = None
+        self._comment = comment
         self.started = False
 
     async def write(self, data: bytes, more: bool = True) -> None:
@@ -90,25 +94,17 @@ class _Output:
     @asynccontextmanager
     async def kept_alive(self, interval: float) -> AsyncIterator[None]:
         """Write a comment after `interval` to 2 · `interval` seconds without a frame."""
-        loop = asyncio.get_running_loop()
-        timer: asyncio.TimerHandle
 
         async def comment() -> None:
-            await self.write(self._text)
-            self._idle = True
+            while True:
+                self._idle = True
+                await asyncio.sleep(interval)
+                if self._idle:
+                    await self.write(self._comment)
 
-        def beat() -> None:
-            nonlocal timer
-            timer = loop.call_later(interval, beat)
-            if self._idle and (self._comment is None or self._comment.done()):
-                self._comment = asyncio.create_task(comment())
-            self._idle = True
-
-        timer = loop.call_later(interval, beat)
+        comments = asyncio.create_task(comment())
         try:
             yield
         finally:
-            timer.cancel()
-            if self._comment is not None:
-                self._comment.cancel()
-                await asyncio.gather(self._comment, return_exceptions=True)
+            comments.cancel()
+            await asyncio.gather(comments, return_exceptions=True)

@@ -21,7 +21,7 @@ class Answer:
     param: str  # name of the field that asks for it
     expression: str = ""  # further lines are the rules that it uses
     grammar: str = ""
-    schema: Mapping[str, Any] | None = None  # that `expression` stands for
+    schema: Mapping[str, Any] | None = None  # schema that `expression` stands for
     markers: tuple[str, ...] = ()  # added tokens that the answer has in its text
 
 

@@ -12,7 +12,7 @@ from server.forms.references import References, inside
 from server.forms.schema import check_object, rewritten
 
 MAX_SCHEMA_CHARACTERS = 65_536
-MAX_TOOLS_CHARACTERS = 262_144  # of the schemas of all tools together
+MAX_TOOLS_CHARACTERS = 262_144  # length of the schemas of all tools together
 MAX_SCHEMA_DEPTH = 64
 MAX_REFERENCE_DEPTH = 256  # levels with references followed
 
@@ -20,7 +20,7 @@ _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": Fa
 # Keywords that allow or demand properties which `properties` does not name.
 _FURTHER_PROPERTIES = {"additionalProperties", "patternProperties", "required", "minProperties"} | COMBINING
 
-_UNITS = re.compile(r"(?:\\.|[^\\])*", re.DOTALL)  # of a regular expression: characters and escapes
+_UNITS = re.compile(r"(?:\\.|[^\\])*", re.DOTALL)  # characters and escapes of a regular expression
 
 MarkerNotation = Callable[[str], str]  # text of a marker → its notation in a grammar
 
@@ -118,7 +118,7 @@ def regular_expression(pattern: str, param: str) -> str:
     if not _UNITS.fullmatch(pattern):
         raise invalid(f"'{param}' ends within an escape.", param)
     pattern = pattern.removeprefix("^")
-    if pattern.endswith("$") and _UNITS.fullmatch(pattern[:-1]):  # it is not escaped
+    if pattern.endswith("$") and _UNITS.fullmatch(pattern[:-1]):  # the anchor is not escaped
         pattern = pattern[:-1]  # a grammar matches the whole answer
     escapes = {"/": r"\/", "\n": r"\n", "\r": r"\r", "\\\n": r"\n", "\\\r": r"\r"}
     escaped = re.sub(r"\\.|[/\n\r]", lambda found: escapes.get(found[0], found[0]), pattern, flags=re.DOTALL)
@@ -150,7 +150,7 @@ def check_tools(tools: Sequence[Tool]) -> None:
 
 def _depth(root: object, inner: Callable[[object], list[Any]]) -> int:
     """Return the levels of a schema, given what is directly in a part of it. A part around itself adds none."""
-    depths: dict[int, int] = {}  # of parts of the schema, by identity; 0 while a part is being visited
+    depths: dict[int, int] = {}  # depths of parts of the schema, by identity; 0 while a part is being visited
     stack = [(root, False)]
     while stack:
         part, visited = stack.pop()

@@ -6,9 +6,9 @@ from typing import Any
 from server.forms.numbers import is_number
 from server.forms.references import REFERENCES
 
-MOST_COUNT = 2**20  # of characters, items or properties; no answer has as many
+MOST_COUNT = 2**20  # characters, items or properties; no answer has as many
 ENDLESS_FORMATS = {"date-time", "time", "duration"}  # fractional digits make them so
-MOST_CHARACTERS = 40  # of one of these
+MOST_CHARACTERS = 40  # length of a value of one of these
 COMBINING = {*REFERENCES, "allOf", "anyOf", "oneOf"}
 # Keywords that restrict and that llguidance lacks, with the values that restrict nothing.
 UNENFORCED: dict[str, tuple[Any, ...]] = {

@@ -6,11 +6,11 @@ from decimal import Decimal
 from typing import Any
 
 _LARGEST = 2**63 - 1024  # the last float that llguidance can also hold as an integer
-_STEP = 1e-10  # of numbers without `multipleOf`; llguidance divides by no finer power of ten
+_STEP = 1e-10  # step of numbers without `multipleOf`; llguidance divides by no finer power of ten
 _PRECISION = 1e-14  # relative; llguidance rounds bounds that have more digits
 _BOUND_DECIMALS = 6  # most decimals of bounds between which this step leaves enough numbers
-_MOST_MULTIPLES = 10_000  # of `multipleOf`, in units of its last digit; a grammar for 100,000 takes 0.3 s
-_BOUNDS = {"minimum": -1, "exclusiveMinimum": -1, "maximum": 1, "exclusiveMaximum": 1}  # with their directions
+_MOST_MULTIPLES = 10_000  # largest `multipleOf`, in units of its last digit; a grammar for 100,000 takes 0.3 s
+_BOUNDS = {"minimum": -1, "exclusiveMinimum": -1, "maximum": 1, "exclusiveMaximum": 1}  # keywords and their directions
 _ENDS = (("minimum", "exclusiveMinimum", -_LARGEST), ("maximum", "exclusiveMaximum", _LARGEST))
 
 

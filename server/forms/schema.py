@@ -52,7 +52,7 @@ class _Rewriter:
         self._usual = all(map(is_usual, self._references.parts))
         self._stepped = any("multipleOf" in part for part in self._references.parts)
         self._definitions: dict[str, Schema] = {}
-        self._names: dict[tuple[int, bool] | str, str] = {}  # of definitions, by part and `alone`, or by content
+        self._names: dict[tuple[int, bool] | str, str] = {}  # names of definitions, by part and `alone`, or by content
         self._waiting: list[tuple[str, dict[str, Any], bool]] = []
         self._objects: dict[int, bool] = {}  # results of `_allows_object` by part
 

@@ -19,6 +19,7 @@ class RequestMeter:
         self._n = 0  # choices per prompt; 0: unknown
         self._max_tokens: int | None = None
         self._generated: defaultdict[int, list[int]] = defaultdict(list)  # tokens of finished choices, by prompt
+        self._reasons: dict[str, None] = {}  # why choices ended, in order
         self.facts: dict[str, Any] = {}  # fields of the access log
 
     def asked(self, n: int, max_tokens: int | None) -> None:
@@ -31,26 +32,26 @@ class RequestMeter:
         last = self._last.get(index)
         self._last[index] = now
         if last is None:
-            metrics.ttft.observe(now - self._arrival)
+            metrics.observe("time_to_first_token_seconds", now - self._arrival)
             self.facts.setdefault("first_token", round(now - self._arrival, 6))
             self._add("prompt_tokens", event.prompt_tokens)
             self._add("cached_tokens", event.cached_tokens)
-            metrics.prompt_tokens.inc(event.prompt_tokens)
-            metrics.prompt_tokens_cached.inc(event.cached_tokens)
-            metrics.prompt_tokens_hit.inc(event.cached_tokens)
-            metrics.prompt_tokens_computed.inc(event.prompt_tokens - event.cached_tokens)
+            metrics.count("prompt_tokens", event.prompt_tokens)
+            metrics.count("prompt_tokens_cached", event.cached_tokens)
+            metrics.count("prompt_tokens_by_source", event.cached_tokens, "local_cache_hit")
+            computed = event.prompt_tokens - event.cached_tokens
+            metrics.count("prompt_tokens_by_source", computed, "local_compute")
         elif event.token_ids:
-            metrics.inter_token.observe(now - last)
+            metrics.observe("inter_token_latency_seconds", now - last)
         if event.finish_reason is not None:
-            metrics.finished(event.finish_reason.value)
-            self._finished(event.finish_reason.value)
+            self.finished(event.finish_reason.value)
             self._add("completion_tokens", event.completion_tokens)
             if event.speculation is not None:
                 self._speculation(event.speculation)
-            metrics.e2e.observe(now - self._arrival)
-            metrics.request_prompt.observe(event.prompt_tokens)
-            metrics.request_generation.observe(event.completion_tokens)
-            metrics.request_computed.observe(event.prompt_tokens - event.cached_tokens)
+            metrics.observe("e2e_request_latency_seconds", now - self._arrival)
+            metrics.observe("request_prompt_tokens", event.prompt_tokens)
+            metrics.observe("request_generation_tokens", event.completion_tokens)
+            metrics.observe("request_prefill_kv_computed_tokens", event.prompt_tokens - event.cached_tokens)
             if self._n:
                 self._parameters(index, event)
             if event.timing is not None:
@@ -59,12 +60,12 @@ class RequestMeter:
     def _parameters(self, index: int, event: TokenEvent) -> None:
         """Count what the client asked for: per choice, and per prompt once its last choice has finished."""
         metrics = self._metrics
-        metrics.params_max_tokens.observe(self._max_tokens or metrics.max_model_len - event.prompt_tokens)
+        metrics.observe("request_params_max_tokens", self._max_tokens or metrics.max_model_len - event.prompt_tokens)
         generated = self._generated[index // self._n]
         generated.append(event.completion_tokens)
         if len(generated) == self._n:
-            metrics.params_n.observe(self._n)
-            metrics.longest_choice.observe(max(generated))
+            metrics.observe("request_params_n", self._n)
+            metrics.observe("request_max_num_generation_tokens", max(generated))
 
     def _speculation(self, speculation: SpeculationStats) -> None:
         self._add("rounds", speculation.num_rounds)
@@ -77,26 +78,19 @@ class RequestMeter:
 
     def _timing(self, timing: RequestTiming, completion_tokens: int) -> None:
         metrics = self._metrics
-        metrics.queue_time.observe(timing.queue)
-        metrics.prefill_time.observe(timing.prefill)
-        metrics.decode_time.observe(timing.decode)
-        metrics.inference_time.observe(timing.prefill + timing.decode)
-        metrics.request_preemptions.observe(timing.preemptions)
+        metrics.observe("request_queue_time_seconds", timing.queue)
+        metrics.observe("request_prefill_time_seconds", timing.prefill)
+        metrics.observe("request_decode_time_seconds", timing.decode)
+        metrics.observe("request_inference_time_seconds", timing.prefill + timing.decode)
+        metrics.observe("request_num_preemptions", timing.preemptions)
         if completion_tokens > 1:
-            metrics.per_token.observe(timing.decode / (completion_tokens - 1))
-
-    def unfinished(self, reason: str) -> None:
-        """A choice ended without a finish reason: `abort` (the client left) or `error`."""
-        self._metrics.finished(reason)
-        self._finished(reason)
+            metrics.observe("request_time_per_output_token_seconds", timing.decode / (completion_tokens - 1))
 
     def _add(self, name: str, count: int) -> None:
         self.facts[name] = self.facts.get(name, 0) + count
 
-    def _finished(self, reason: str) -> None:
-        """Add a finish reason to the log, each reason once."""
-        known = self.facts.get("finish_reason")
-        if known is None:
-            self.facts["finish_reason"] = reason
-        elif reason not in known.split(","):
-            self.facts["finish_reason"] = f"{known},{reason}"
+    def finished(self, reason: str) -> None:
+        """Count why a choice ended: its finish reason, `abort` (the client left) or `error`. The log has each once."""
+        self._metrics.count("request_success", label=reason)
+        self._reasons[reason] = None
+        self.facts["finish_reason"] = ",".join(self._reasons)

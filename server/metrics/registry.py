@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from prometheus_client import (
     CollectorRegistry,
@@ -41,19 +41,54 @@ _REPLY_FINE = (0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.
 _ITERATION = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 _CHOICES = (1, 2, 5, 10, 20)
 _PREEMPTIONS = (1, 2, 3, 4, 5, 10, 20)
-_POSITIONS = 32
-_SOURCES = ("local_compute", "local_cache_hit")  # of prompt tokens
-_ENDS = ("stop", "length", "abort", "error")
+_UP_TO_CONTEXT = ()  # stands for the buckets of `_token_bounds`
+_POSITIONS = tuple(map(str, range(32)))
 _REJECTIONS = ("queue_full", "draining", "unavailable", "invalid")
-_GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
-_PATHS = {*_GENERATING, "/", "/v1/chat/completions/render", "/v1/completions/render", "/v1/messages/count_tokens",
-          "/v1/responses/input_tokens",
-          "/v1/models", "/tokenize", "/detokenize", "/health", "/ping", "/live", "/metrics", "/version",
-          "/reset_calibration"}  # fmt: skip
-_WITH_IDS = (
-    (re.compile(r"/v1/models/.+"), "/v1/models/{model_id}"),
-    (re.compile(r"/v1/responses/[^/]+"), "/v1/responses/{response_id}"),
-)
+
+# vLLM's metrics: their names after "vllm:", and their help texts.
+_MODEL = ("model_name", "engine")  # labels of all of them
+_COUNTERS = {
+    "prefix_cache_queries": "Prompt tokens looked up in the prefix cache.",
+    "prefix_cache_hits": "Prompt tokens found in the prefix cache.",
+    "num_preemptions": "Requests preempted.",
+    "prompt_tokens": "Prompt tokens of requests that started to generate.",
+    "prompt_tokens_cached": "Prompt tokens taken from the prefix cache.",
+    "generation_tokens": "Tokens generated.",
+    "spec_decode_num_drafts": "Drafts verified.",
+    "spec_decode_num_draft_tokens": "Tokens drafted.",
+    "spec_decode_num_accepted_tokens": "Drafted tokens accepted.",
+}
+_BY_SOURCE = "Prompt tokens of requests that started to generate, computed or taken from the prefix cache."
+_BY_TIER = "Prompt tokens found in the prefix cache, by the memory that holds it."
+_DRAFTED_AT = "Tokens drafted, by position in the draft."
+_ACCEPTED_AT = "Drafted tokens accepted, by position in the draft."
+_LABELLED_COUNTERS = {  # help texts, a further label, and its values
+    "prompt_tokens_by_source": (_BY_SOURCE, "source", ("local_compute", "local_cache_hit")),
+    "prompt_tokens_cached_by_source": (_BY_TIER, "source", ("device",)),
+    "spec_decode_num_draft_tokens_per_pos": (_DRAFTED_AT, "position", _POSITIONS),
+    "spec_decode_num_accepted_tokens_per_pos": (_ACCEPTED_AT, "position", _POSITIONS),
+    "request_success": ("Finished requests, by reason.", "finished_reason", ("stop", "length", "abort", "error")),
+}
+_HISTOGRAMS: dict[str, tuple[str, Sequence[float]]] = {
+    "iteration_tokens_total": ("Prompt and generated tokens per engine round.", _ITERATION),
+    "time_to_first_token_seconds": ("Seconds from arrival to the first token.", _FIRST_TOKEN),
+    "inter_token_latency_seconds": ("Seconds between chunks of a choice with tokens.", _PER_TOKEN),
+    "request_time_per_output_token_seconds": ("Decode seconds of a request per token after the first.", _PER_TOKEN),
+    "e2e_request_latency_seconds": ("Seconds from arrival to the last token.", _REQUEST),
+    "request_queue_time_seconds": ("Seconds until a request is scheduled.", _REQUEST),
+    "request_prefill_time_seconds": ("Seconds from scheduling to the first token.", _REQUEST),
+    "request_decode_time_seconds": ("Seconds from the first to the last token.", _REQUEST),
+    "request_inference_time_seconds": ("Seconds from scheduling to the last token.", _REQUEST),
+    "request_prompt_tokens": ("Prompt tokens per request.", _UP_TO_CONTEXT),
+    "request_generation_tokens": ("Tokens generated per request.", _UP_TO_CONTEXT),
+    "request_prefill_kv_computed_tokens": ("Prompt tokens per request that were not cached.", _UP_TO_CONTEXT),
+    "request_num_preemptions": ("Preemptions per request.", _PREEMPTIONS),
+    "request_max_num_generation_tokens": ("Tokens generated in the longest choice of a prompt.", _UP_TO_CONTEXT),
+    "request_params_n": ("Choices asked for per prompt.", _CHOICES),
+    "request_params_max_tokens": ("Limit of generated tokens, the client's or the context's.", _UP_TO_CONTEXT),
+}
+
+GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
 _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
 
 
@@ -77,7 +112,7 @@ class Exchange(NamedTuple):
     method: str
     path: str
     status: int
-    seconds: float  # from the request's head to the end of the reply
+    seconds: float  # time from the request's head to the end of the reply
     received: int  # bytes of the request's body
     sent: int  # bytes of the reply's body
 
@@ -85,7 +120,7 @@ class Exchange(NamedTuple):
 class Totals(NamedTuple):
     """Tokens since the start."""
 
-    prompt: float  # without tokens from the prefix cache
+    prompt: float  # prompt tokens that did not come from the prefix cache
     generated: float
     drafted: float
     accepted: float
@@ -99,122 +134,79 @@ class Metrics:
     def __init__(self, engine: Engine, model_name: str) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each; for the whole process
         self.registry = CollectorRegistry()
-        self._names = ("model_name", "engine")
-        self._values = (model_name, "0")
+        self._model = (model_name, "0")  # values of _MODEL
         self.max_model_len = engine.info.max_model_len
+        self.handlers: Sequence[tuple[re.Pattern[str], str]] = ()  # paths of the endpoints, and their names
         tokens = _token_bounds(self.max_model_len)
-
-        self._gauge("num_requests_running", "Running requests.").set_function(lambda: engine.stats().running)
-        self._gauge("num_requests_waiting", "Waiting requests.").set_function(lambda: engine.stats().waiting)
-        text = "Waiting requests: for room, or for their grammar or a prefix that another request is reading."
-        reasons = Gauge("vllm:num_requests_waiting_by_reason", text, [*self._names, "reason"], registry=self.registry)
-        reasons.labels(*self._values, "capacity").set_function(lambda: _waiting_for_room(engine.stats()))
-        reasons.labels(*self._values, "deferred").set_function(lambda: engine.stats().deferred)
-        self._gauge("kv_cache_usage_perc", "Share of the K/V cache in use, 0 to 1.").set_function(
-            lambda: engine.stats().kv_usage
-        )
-        self.prefix_queries = self._counter("prefix_cache_queries", "Prompt tokens looked up in the prefix cache.")
-        self.prefix_hits = self._counter("prefix_cache_hits", "Prompt tokens found in the prefix cache.")
-        self.preemptions = self._counter("num_preemptions", "Requests preempted.")
-        self.prompt_tokens = self._counter("prompt_tokens", "Prompt tokens of requests that started to generate.")
-        self.prompt_tokens_cached = self._counter("prompt_tokens_cached", "Prompt tokens taken from the prefix cache.")
-        text = "Prompt tokens of requests that started to generate, computed or taken from the prefix cache."
-        sources = self._labelled("prompt_tokens_by_source", text, "source", _SOURCES)
-        self.prompt_tokens_computed, self.prompt_tokens_hit = (sources.labels(*self._values, s) for s in _SOURCES)
-        text = "Prompt tokens found in the prefix cache, by the memory that holds it."
-        tiers = self._labelled("prompt_tokens_cached_by_source", text, "source", ["device"])
-        self.device_hits = tiers.labels(*self._values, "device")
-        self.generation_tokens = self._counter("generation_tokens", "Tokens generated.")
-        self.iteration_tokens = self._histogram(
-            "iteration_tokens_total", "Prompt and generated tokens per engine round.", _ITERATION
-        )
-        self.drafts = self._counter("spec_decode_num_drafts", "Drafts verified.")
-        self.draft_tokens = self._counter("spec_decode_num_draft_tokens", "Tokens drafted.")
-        self.accepted_tokens = self._counter("spec_decode_num_accepted_tokens", "Drafted tokens accepted.")
-        self.drafted_at = self._by_position("draft", "Tokens drafted, by position in the draft.")
-        self.accepted_at = self._by_position("accepted", "Drafted tokens accepted, by position in the draft.")
-        self.success = self._labelled("request_success", "Finished requests, by reason.", "finished_reason", _ENDS)
-        self.rejections = Counter(
-            "vllm:admission_rejections",
-            "Rejected requests, by reason.",
-            ["model_name", "reason"],
-            registry=self.registry,
-        )
+        # All series exist from the start: a rate misses the step from an absent series to one.
+        self._counters: dict[tuple[str, str], Counter] = {}
+        for name, text in _COUNTERS.items():
+            self._counters[name, ""] = self._vllm(Counter, name, text).labels(*self._model)
+        for name, (text, label, values) in _LABELLED_COUNTERS.items():
+            family = self._vllm(Counter, name, text, label)
+            self._counters |= {(name, value): family.labels(*self._model, value) for value in values}
+        self._histograms: dict[str, Histogram] = {}
+        for name, (text, bounds) in _HISTOGRAMS.items():
+            family = self._vllm(Histogram, name, text, buckets=bounds or tokens)
+            self._histograms[name] = family.labels(*self._model)
+        labels = ["model_name", "reason"]
+        text = "Rejected requests, by reason."
+        self._rejections = Counter("vllm:admission_rejections", text, labels, registry=self.registry)
         for reason in _REJECTIONS:
-            self.rejections.labels(model_name, reason)
-        self._create_request_metrics(tokens)
-
+            self._rejections.labels(model_name, reason)
         self._create_http_metrics()
         self._policies = PolicyMetrics(self.registry, tokens)
         self._policies.create(engine.info.default_policy)
         self._search_seconds = 0.0  # since the last decision on a plan
+        self._create_gauges(engine)
         self._create_engine_metrics(engine)
         ProcessCollector(registry=self.registry)
         if engine.pid != os.getpid():
             ProcessCollector("knapserve_engine", lambda: engine.pid, registry=self.registry)
         engine.add_listener(self.round)
 
+    def _vllm(self, kind: Any, name: str, text: str, *labels: str, **options: Any) -> Any:
+        """Create a metric of vLLM, with further labels."""
+        return kind(f"vllm:{name}", text, (*_MODEL, *labels), registry=self.registry, **options)
+
+    def _create_gauges(self, engine: Engine) -> None:
+        """Create what is read from the engine's statistics with each scrape."""
+        model, stats = self._model, engine.stats
+        running = self._vllm(Gauge, "num_requests_running", "Running requests.").labels(*model)
+        running.set_function(lambda: stats().running)
+        waiting = self._vllm(Gauge, "num_requests_waiting", "Waiting requests.").labels(*model)
+        waiting.set_function(lambda: stats().waiting)
+        text = "Waiting requests: for room, or for their grammar or a prefix that another request is reading."
+        reasons = self._vllm(Gauge, "num_requests_waiting_by_reason", text, "reason")
+        reasons.labels(*model, "capacity").set_function(lambda: _waiting_for_room(stats()))
+        reasons.labels(*model, "deferred").set_function(lambda: stats().deferred)
+        usage = self._vllm(Gauge, "kv_cache_usage_perc", "Share of the K/V cache in use, 0 to 1.").labels(*model)
+        usage.set_function(lambda: stats().kv_usage)
+        text = "Seconds since the engine's last heartbeat."
+        age = Gauge("knapserve_heartbeat_age_seconds", text, registry=self.registry)
+        age.set_function(lambda: stats().heartbeat_age)
+        restarts = Gauge("knapserve_engine_restarts", "Restarts of the engine after failures.", registry=self.registry)
+        restarts.set_function(lambda: stats().restarts)
+
     def _create_http_metrics(self) -> None:
-        labels = ["method", "handler", "status"]
-        self._http = Counter(
-            "http_requests", "HTTP requests, by method, handler and status class.", labels, registry=self.registry
-        )
-        for path in _GENERATING:
+        registry, labels = self.registry, ["method", "handler", "status"]
+        text = "HTTP requests, by method, handler and status class."
+        self._http = Counter("http_requests", text, labels, registry=registry)
+        name, text = "http_request_duration_seconds", "Seconds from a request's head to the end of its reply"
+        by_handler = f"{text}, by method and handler."
+        self._http_seconds = Histogram(name, by_handler, labels[:2], buckets=_REPLY, registry=registry)
+        name = "http_request_duration_highr_seconds"
+        self._all_http_seconds = Histogram(name, f"{text}.", buckets=_REPLY_FINE, registry=registry)
+        text = "Bytes of request bodies, by handler."
+        self._received = Summary("http_request_size_bytes", text, ["handler"], registry=registry)
+        text = "Bytes of reply bodies, by handler."
+        self._sent = Summary("http_response_size_bytes", text, ["handler"], registry=registry)
+        for path in GENERATING:
             for status in ("2xx", "4xx", "5xx"):
                 self._http.labels("POST", path, status)
-        text = "Seconds from a request's head to the end of its reply, by method and handler."
-        self._http_seconds = Histogram(
-            "http_request_duration_seconds", text, labels[:2], buckets=_REPLY, registry=self.registry
-        )
-        for path in _GENERATING:
             self._http_seconds.labels("POST", path)
-        text = "Seconds from a request's head to the end of its reply."
-        self._all_http_seconds = Histogram(
-            "http_request_duration_highr_seconds", text, buckets=_REPLY_FINE, registry=self.registry
-        )
-        text = "Bytes of request bodies, by handler."
-        self._received = Summary("http_request_size_bytes", text, ["handler"], registry=self.registry)
-        text = "Bytes of reply bodies, by handler."
-        self._sent = Summary("http_response_size_bytes", text, ["handler"], registry=self.registry)
-        for path in _GENERATING:
             self._received.labels(path)
             self._sent.labels(path)
-
-    def _create_request_metrics(self, token_bounds: Sequence[int]) -> None:
-        histogram = self._histogram
-        self.ttft = histogram("time_to_first_token_seconds", "Seconds from arrival to the first token.", _FIRST_TOKEN)
-        self.inter_token = histogram(
-            "inter_token_latency_seconds", "Seconds between chunks of a choice with tokens.", _PER_TOKEN
-        )
-        self.per_token = histogram(
-            "request_time_per_output_token_seconds",
-            "Decode seconds of a request per token after the first.",
-            _PER_TOKEN,
-        )
-        self.e2e = histogram("e2e_request_latency_seconds", "Seconds from arrival to the last token.", _REQUEST)
-        self.queue_time = histogram("request_queue_time_seconds", "Seconds until a request is scheduled.", _REQUEST)
-        self.prefill_time = histogram(
-            "request_prefill_time_seconds", "Seconds from scheduling to the first token.", _REQUEST
-        )
-        self.decode_time = histogram(
-            "request_decode_time_seconds", "Seconds from the first to the last token.", _REQUEST
-        )
-        self.inference_time = histogram(
-            "request_inference_time_seconds", "Seconds from scheduling to the last token.", _REQUEST
-        )
-        self.request_prompt = histogram("request_prompt_tokens", "Prompt tokens per request.", token_bounds)
-        self.request_generation = histogram("request_generation_tokens", "Tokens generated per request.", token_bounds)
-        self.request_computed = histogram(
-            "request_prefill_kv_computed_tokens", "Prompt tokens per request that were not cached.", token_bounds
-        )
-        self.request_preemptions = histogram("request_num_preemptions", "Preemptions per request.", _PREEMPTIONS)
-        self.longest_choice = histogram(
-            "request_max_num_generation_tokens", "Tokens generated in the longest choice of a prompt.", token_bounds
-        )
-        self.params_n = histogram("request_params_n", "Choices asked for per prompt.", _CHOICES)
-        self.params_max_tokens = histogram(
-            "request_params_max_tokens", "Limit of generated tokens, the client's or the context's.", token_bounds
-        )
 
     def _create_engine_metrics(self, engine: Engine) -> None:
         registry = self.registry
@@ -236,41 +228,22 @@ class Metrics:
             "num_gpu_blocks": engine.info.num_blocks,
             "kv_cache_size_tokens": engine.info.num_blocks * engine.info.block_size,
             "enable_prefix_caching": True,
-            "engine": self._values[1],
+            "engine": self._model[1],
         }
         text = "The K/V cache: its blocks, of the GPU or of main memory, and tokens per block."
         Gauge("vllm:cache_config_info", text, cache, registry=registry).labels(**cache).set(1)
-        age = Gauge("knapserve_heartbeat_age_seconds", "Seconds since the engine's last heartbeat.", registry=registry)
-        age.set_function(lambda: engine.stats().heartbeat_age)
-        restarts = Gauge("knapserve_engine_restarts", "Restarts of the engine after failures.", registry=registry)
-        restarts.set_function(lambda: engine.stats().restarts)
 
-    def _gauge(self, name: str, text: str) -> Gauge:
-        return Gauge(f"vllm:{name}", text, self._names, registry=self.registry).labels(*self._values)
+    def count(self, name: str, amount: float = 1, label: str = "") -> None:
+        """Add to one of vLLM's counters, to the series of a value of its label if it has one."""
+        self._counters[name, label].inc(amount)
 
-    def _counter(self, name: str, text: str) -> Counter:
-        return Counter(f"vllm:{name}", text, self._names, registry=self.registry).labels(*self._values)
-
-    def _histogram(self, name: str, text: str, bounds: Sequence[float]) -> Histogram:
-        family = Histogram(f"vllm:{name}", text, self._names, buckets=bounds, registry=self.registry)
-        return family.labels(*self._values)
-
-    def _labelled(self, name: str, text: str, label: str, values: Sequence[str]) -> Counter:
-        """Create a counter with all its series at zero: a rate misses the step from an absent series to one."""
-        counter = Counter(f"vllm:{name}", text, (*self._names, label), registry=self.registry)
-        for value in values:
-            counter.labels(*self._values, value)
-        return counter
-
-    def _by_position(self, what: str, text: str) -> list[Counter]:
-        positions = [str(i) for i in range(_POSITIONS)]
-        family = self._labelled(f"spec_decode_num_{what}_tokens_per_pos", text, "position", positions)
-        return [family.labels(*self._values, position) for position in positions]
+    def observe(self, name: str, value: float) -> None:
+        """Add a value to one of vLLM's histograms."""
+        self._histograms[name].observe(value)
 
     def http(self, exchange: Exchange) -> None:
         """Count a reply. Clients cannot add label values: unknown methods and paths count as "other"."""
-        path = exchange.path
-        handler = path if path in _PATHS else next((h for p, h in _WITH_IDS if p.fullmatch(path)), "other")
+        handler = next((name for path, name in self.handlers if path.match(exchange.path)), "other")
         method = exchange.method if exchange.method in _METHODS else "other"
         self._http.labels(method, handler, f"{exchange.status // 100}xx").inc()
         self._http_seconds.labels(method, handler).observe(exchange.seconds)
@@ -278,11 +251,8 @@ class Metrics:
         self._received.labels(handler).observe(exchange.received)
         self._sent.labels(handler).observe(exchange.sent)
 
-    def finished(self, reason: str) -> None:
-        self.success.labels(*self._values, reason).inc()
-
     def rejected(self, reason: str) -> None:
-        self.rejections.labels(self._values[0], reason).inc()
+        self._rejections.labels(self._model[0], reason).inc()
 
     def round(self, report: RoundReport) -> None:
         """Count a round. The engine calls this on the event loop's thread; a report without tokens is not a round."""
@@ -290,16 +260,16 @@ class Metrics:
             return
         corrections = report.draft_correction, report.verify_correction, report.search_correction
         self._corrections["draft"], self._corrections["verify"], self._corrections["search"] = corrections
-        self.prefix_queries.inc(report.prefix_queries)
-        self.prefix_hits.inc(report.prefix_hits)
-        self.device_hits.inc(report.prefix_hits)
-        self.preemptions.inc(report.preemptions)
+        self.count("prefix_cache_queries", report.prefix_queries)
+        self.count("prefix_cache_hits", report.prefix_hits)
+        self.count("prompt_tokens_cached_by_source", report.prefix_hits, "device")
+        self.count("num_preemptions", report.preemptions)
         phases = report.draft_seconds, report.verify_seconds, report.search_seconds, report.other_seconds
         for phase, seconds in zip(self._phases, phases, strict=True):
             phase.observe(seconds)
         emitted = sum(part.emitted for part in report.rounds)
-        self.generation_tokens.inc(emitted)
-        self.iteration_tokens.observe(report.prompt_tokens + emitted)
+        self.count("generation_tokens", emitted)
+        self.observe("iteration_tokens_total", report.prompt_tokens + emitted)
         by_policy: defaultdict[str, list[RequestRound]] = defaultdict(list)
         for part in report.rounds:
             by_policy[part.policy].append(part)
@@ -315,14 +285,14 @@ class Metrics:
             self._policies.count(policy, parts, seconds)
 
     def _count_drafts(self, drafting: Sequence[RequestRound]) -> None:
-        self.drafts.inc(len(drafting))
-        for total, by_position, tokens in (
-            (self.draft_tokens, self.drafted_at, [part.drafted for part in drafting]),
-            (self.accepted_tokens, self.accepted_at, [part.accepted for part in drafting]),
+        self.count("spec_decode_num_drafts", len(drafting))
+        for name, tokens in (
+            ("spec_decode_num_draft_tokens", [part.drafted for part in drafting]),
+            ("spec_decode_num_accepted_tokens", [part.accepted for part in drafting]),
         ):
-            total.inc(sum(tokens))
-            for i, position in enumerate(by_position[: max(tokens, default=0)]):
-                position.inc(sum(n > i for n in tokens))
+            self.count(name, sum(tokens))
+            for i, position in enumerate(_POSITIONS[: max(tokens, default=0)]):
+                self.count(f"{name}_per_pos", sum(n > i for n in tokens), position)
 
     def totals(self) -> Totals:
         """Return the sums over all policies."""

@@ -15,7 +15,7 @@ from engine.config.engine import EngineConfig
 from engine.errors import EngineUnavailableError, KnapServeError, RequestError
 
 _HELP = "/plain: plain decoding or drafting; /new: forget the conversation; /quit. Ctrl-C ends an answer."
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # with these, a model could steer the terminal
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # control characters, which could steer the terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace, _: EngineConfig) -> int:
         _ask(args, [], sys.stdin.buffer.read().decode(errors="replace").strip())
         return 0
     with suppress(ImportError):
-        import readline  # noqa: F401  # with it, `input` has a history
+        import readline  # noqa: F401  # gives `input` a history
     messages: list[dict[str, str]] = []
     line = "/help"
     while line != "/quit":

@@ -163,7 +163,7 @@ def _add_question(turns: Turns, message: Message, blocks: Sequence[object], path
 
 def _add_answer(turns: Turns, blocks: Sequence[Any], path: str) -> None:
     """Add the blocks of an answer, also those of tools that run on Anthropic's servers."""
-    texts: list[str] = []  # that follow each other
+    texts: list[str] = []  # texts that follow each other
 
     def say() -> None:
         if texts:

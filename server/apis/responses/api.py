@@ -61,7 +61,7 @@ class _Items:
     """The items of a conversation, with their paths in the client's body."""
 
     all: Sequence[tuple[bodies.Item, str]]
-    own: Sequence[Body]  # those of the request itself, without references
+    own: Sequence[Body]  # items of the request itself, without references
 
 
 def _field_check(body: type[bodies.ResponsesRequest]) -> FieldCheck:
@@ -270,7 +270,7 @@ def _add(turns: Turns, item: bodies.Item, path: str) -> None:
             name, arguments = _called(item)
             turns.call(Call(name, arguments, item.call_id or item.id or item.type), path)
         case bodies.OtherItem():
-            if item.type != "mcp_list_tools":  # which lists tools that run on OpenAI's servers
+            if item.type != "mcp_list_tools":  # lists of tools that run on OpenAI's servers
                 reason = "this model reads text and calls only"
                 raise invalid(f"Items of type {item.type!r:.80} are not supported: {reason}.", f"{path}.type")
 

@@ -36,12 +36,12 @@ class ResponseWriter(BlockWriter):
         """`echoed` are the fields of the response that repeat the request; `tools` by the names of their functions."""
         super().__init__()
         self._id, self._echoed, self._tools, self._on_end = id, echoed, tools, on_end
-        self._number = -1  # of the last event
+        self._number = -1  # number of the last event
         self._output: list[Body] = []
         # The complete items as JSON, with their log-probabilities: these are written several times, and there may be a
         # million.
         self._encoded: list[str] = []
-        self._logprobs: list[str] = []  # of the open item, as JSON
+        self._logprobs: list[str] = []  # those of the open item, as JSON
         self._held: list[Json] = []  # log-probabilities of tokens whose text has not come yet
         self._metrics: Json | None = None
         self._ended_at: int | None = None  # seconds since the epoch

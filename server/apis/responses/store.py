@@ -11,9 +11,9 @@ class StoredResponse:
     """A response with the items that its request added to the conversation. All of them are JSON."""
 
     id: str
-    key: str  # of the API, which owns it
+    key: str  # API key of the owner
     previous: str | None  # id of the response that it continues
-    items: bytes  # of the request, separated by commas
+    items: bytes  # items of the request, separated by commas
     output: Mapping[str, bytes]  # items of the reply, by id, as the input of later requests
     reply: bytes
 

@@ -9,7 +9,7 @@ from server.conversation import Choice, Tool
 from server.edge.errors import invalid
 from server.options import TOOL_NAME
 
-DOT = "."  # between a namespace and a name
+DOT = "."  # separator of a namespace and a name
 Place = tuple[bodies.Tool, str]  # a tool with its path
 
 
