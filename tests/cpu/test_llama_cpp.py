@@ -23,9 +23,9 @@ from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.types import SamplingParams
 from profiles import store
+from tests.support import PREPARED
 from tests.support.cores import load, made_up_profile
 
-PREPARED = Path(__file__).parents[1] / "fixtures" / "prepared"
 GREEDY = SamplingParams(max_tokens=4, temperature=0.0, ignore_eos=True)
 PROMPTS = [Prompt("a", (1, 2, 3)), Prompt("b", (4, 5))]
 

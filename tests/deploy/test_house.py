@@ -63,3 +63,14 @@ def test_subjects_of_commits_are_short() -> None:
     if log.returncode:
         pytest.skip("no clone with the whole history")
     assert [subject for subject in log.stdout.splitlines() if len(subject) > 72] == []
+
+
+def test_a_checkout_is_small() -> None:
+    command = ["git", "ls-files", "-z"]
+    files = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if files.returncode:
+        pytest.skip("no clone")
+    present = [name for name in files.stdout.split("\0") if (ROOT / name).is_file()]
+    sizes = {name: (ROOT / name).stat().st_size for name in present}
+    largest = sorted(sizes, key=sizes.__getitem__)[-3:]
+    assert sum(sizes.values()) <= 15_000_000, f"the largest files are {largest}"

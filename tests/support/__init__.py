@@ -1,4 +1,7 @@
-"""Helpers shared by several test modules. Only `cores` imports torch at import time."""
+"""Helpers shared by several test modules.
+
+Only `cores` imports torch at import time, and whichever process first expands the prepared fixture.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.support.prepared import expand
+
 REPOSITORY = Path(__file__).parents[2]
-PREPARED = REPOSITORY / "tests" / "fixtures" / "prepared"  # a small model that is prepared for drafting
+# A small model that is prepared for drafting.
+PREPARED = expand(REPOSITORY / "tests" / "fixtures" / "prepared", REPOSITORY / "build" / "prepared")
 CONFIG: dict[str, Any] = json.loads((PREPARED / "config.json").read_text("utf-8"))
 PROMPT_FILE = PREPARED / "prompts.jsonl"
