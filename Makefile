@@ -9,6 +9,9 @@ BIN := $(VENV)/bin
 # Keep .pyc files even if the environment disables them: otherwise every process compiles all modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
+# What runs is compiled when it is first imported. All of torch and transformers would take half a minute and 100 MB.
+export PIP_NO_COMPILE := 1
+
 # mkdocs-material would print an advertisement for its successor.
 export NO_MKDOCS_2_WARNING := 1
 
