@@ -132,7 +132,7 @@ class RequestIdMiddleware:
         if dialect is not None:
             scope[ERROR_BODY] = dialect.error_body
         if scope["path"] in self._paths.generating and scope["method"] == "POST":
-            scope[FACTS] = {}  # so that rejected requests are logged too
+            scope[FACTS] = {}  # rejected requests are logged too
         client_id = Headers(scope=scope).get("x-request-id", "")
         request_id = client_id if VALID_REQUEST_ID.fullmatch(client_id) else uuid.uuid4().hex
         REQUEST_ID.set(request_id)
