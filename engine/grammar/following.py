@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 import resource
-import socket
 from array import array
 
 from llguidance import LLTokenizer
 
 from engine.grammar import matching
 from engine.grammar.protocol import WORD, Answer, Operation, Vocabulary
-from engine.sandbox.frames import receive, send
+from engine.sandbox.frames import Frames
 
 
 def prepare(payload: tuple[Vocabulary, float]) -> tuple[LLTokenizer, float]:
@@ -23,21 +22,21 @@ def prepare(payload: tuple[Vocabulary, float]) -> tuple[LLTokenizer, float]:
     return matching.prepare(vocabulary), seconds
 
 
-def serve(engine: socket.socket, prepared: tuple[LLTokenizer, float]) -> None:
+def serve(engine: Frames, prepared: tuple[LLTokenizer, float]) -> None:
     """Compile one grammar, say whether it is refused, and follow it for all answers that need it."""
     tokens, seconds = prepared
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), resource.RLIM_INFINITY))
-    grammar = receive(engine).decode()
+    grammar = engine.receive().decode()
     try:
         origin = matching.build(tokens, grammar)
     except ValueError as error:
-        send(engine, (str(error) or "invalid grammar").encode())
+        engine.send((str(error) or "invalid grammar").encode())
         return
     resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    send(engine, b"")
+    engine.send(b"")
     matchers: dict[int, matching.Matcher] = {}
     while True:
-        words = array(WORD, receive(engine))
+        words = array(WORD, engine.receive())
         operation, number, arguments = words[0], words[1], words[2:].tolist()
         if operation == Operation.BEGIN:
             matchers[number] = matching.Matcher(origin)
@@ -46,7 +45,7 @@ def serve(engine: socket.socket, prepared: tuple[LLTokenizer, float]) -> None:
         elif operation == Operation.KEEP:
             matchers[number].advance(arguments)
         else:
-            send(engine, _answer(matchers[number], operation, arguments))
+            engine.send(_answer(matchers[number], operation, arguments))
 
 
 def _answer(matcher: matching.Matcher, operation: int, arguments: list[int]) -> bytes:
