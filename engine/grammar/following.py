@@ -12,7 +12,7 @@ from array import array
 from llguidance import LLTokenizer
 
 from engine.grammar import matching
-from engine.grammar.protocol import WORD, Answer, Operation, Vocabulary
+from engine.grammar.protocol import WORD, Operation, Vocabulary
 from engine.sandbox.frames import Frames
 
 
@@ -36,26 +36,12 @@ def serve(engine: Frames, prepared: tuple[LLTokenizer, float]) -> None:
     engine.send(b"")
     matchers: dict[int, matching.Matcher] = {}
     while True:
-        words = array(WORD, engine.receive())
-        operation, number, arguments = words[0], words[1], words[2:].tolist()
+        operation, number, *arguments = array(WORD, engine.receive())
         if operation == Operation.BEGIN:
             matchers[number] = matching.Matcher(origin)
         elif operation == Operation.FORGET:
             del matchers[number]
-        elif operation == Operation.KEEP:
-            matchers[number].advance(arguments)
         else:
-            engine.send(_answer(matchers[number], operation, arguments))
-
-
-def _answer(matcher: matching.Matcher, operation: int, arguments: list[int]) -> bytes:
-    answer, mask = Answer(0), b""
-    if operation == Operation.TAKE:
-        allowed, taken = matcher.take(arguments[0], arguments[1:])
-        answer = Answer(Answer.ALLOWED * allowed | Answer.TAKEN * taken | Answer.STOPPED * (taken and matcher.stopped))
-    elif operation == Operation.MASK:
-        mask = matcher.mask(arguments)
-    else:
-        matcher.advance(arguments)
-        answer = Answer(Answer.STOPPED * (not matcher.drafting and matcher.stopped))
-    return bytes([answer | Answer.FAILED * matcher.failed]) + mask
+            emitted, kept, *matched = arguments
+            answer = matchers[number].answer(emitted, kept, matched, mask=operation == Operation.MASK)
+            engine.send(answer.to_bytes())

@@ -39,13 +39,13 @@ class LogitsProcessor:
         self._penalties = sampling.penalises
         self._generated = 0
         self._bias = [token for token, _ in sampling.logit_bias], [bias for _, bias in sampling.logit_bias]
-        self._biases: tuple[Tensor, Tensor] | None = None  # on the device
+        self._biases: tuple[Tensor, Tensor] | None = None  # `_bias` on the device
         ends = (() if sampling.ignore_eos else tuple(end_ids)) + sampling.stop_token_ids
         self._ends = sorted(set(ends)) if sampling.min_tokens else []
         self._limit = sampling.thought_limit
         # Tokens of the reasoning so far; None before it, and -1 after it.
         self._thought: int | None = 0 if self._limit is not None and self._limit.begun else None
-        self._forbidden: Tensor | None = None  # on the device, [vocab]: which tokens are not allowed
+        self._forbidden: Tensor | None = None  # which tokens are not allowed, [vocab] on the device
         # Whether, since tokens were last emitted, no token was both allowed and in the grammar.
         self.excluded_all = False
         self._words = sampling.bad_words
@@ -53,7 +53,7 @@ class LogitsProcessor:
         self._index: dict[int, int] = {}  # token id -> its index in the arrays
         # numpy arrays: a tensor made in inference mode, where drafts are edited, must not be changed outside it.
         self._ids: np.ndarray = np.zeros(_CAPACITY, np.int64)
-        self._counts: np.ndarray = np.zeros(_CAPACITY, np.float32)  # in the answer
+        self._counts: np.ndarray = np.zeros(_CAPACITY, np.float32)  # occurrences in the answer
         if sampling.repetition_penalty != 1.0:
             self._track(prompt)
         # Whether `edit` is needed only if the token drawn from unedited logits breaks the grammar. A token that wins
