@@ -97,7 +97,6 @@ class EngineClient(ABC):
         self._failure: str | None = None
         self._heartbeat = clock.now()
         self._last: RoundReport | None = None
-        self._checked_prompt: tuple[int, ...] = ()
         self._streams: dict[str, TokenStream] = {}
         self._listeners: list[Callable[[RoundReport], None]] = []
 
@@ -106,8 +105,7 @@ class EngineClient(ABC):
             raise EngineDeadError(self._failure)
         if self._draining:
             raise EngineDrainingError
-        check_request(self.info, request, self._checked_prompt)
-        self._checked_prompt = request.prompt  # further choices of a request share it
+        check_request(self.info, request)
         key = request.owner.key
         live = sum(stream.key == key for stream in self._streams.values()) if key else 0
         if len(self._streams) >= self._max_live or live >= key_limit(self._max_live):
