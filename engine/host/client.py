@@ -7,7 +7,7 @@ import logging
 import os
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.clock import Clock
@@ -65,17 +65,13 @@ class TokenStream:
         if isinstance(event, Exception):
             self._done = True
             raise event
-        event = TokenEvent.joined([event, *self._take_joinable(event)])
-        self._done = event.finish_reason is not None
-        return event
-
-    def _take_joinable(self, event: TokenEvent) -> Iterator[TokenEvent]:
-        """Remove and return the events that can be joined to `event`."""
-        while event.trace is None and self._events and isinstance(self._events[0], TokenEvent):
-            event = self._events[0]
+        joined, following = [event], self._events
+        while event.trace is None and following and isinstance(event := following[0], TokenEvent):
             if event.trace is None:
-                self._events.popleft()
-                yield event
+                joined.append(event)
+                following.popleft()
+        self._done = joined[-1].finish_reason is not None
+        return TokenEvent.joined(joined)
 
     async def aclose(self) -> None:
         """Cancel the request unless it has ended."""

@@ -17,7 +17,7 @@ from engine.config.engine import EngineConfig
 from engine.errors import EngineDeadError, KnapServeError
 from engine.host.channel import Channel, packed
 from engine.host.client import EngineClient
-from engine.messages import EngineFailed, EngineMessage, Heartbeat, Shutdown, StartEngine, StartFailed, StartReply
+from engine.messages import EngineFailed, EngineMessage, Heartbeat, Shutdown, StartEngine, StartReply
 from engine.sandbox.host import spawn
 from engine.types import EngineInfo, RoundReport
 
@@ -81,9 +81,9 @@ class EngineLaunch:
         except (EOFError, OSError):
             ended = describe_exit(self.child.wait())
             raise EngineDeadError(f"its process ended while loading the model ({ended})") from None
-        if isinstance(reply, StartFailed):
-            raise reply.error
-        return reply.info
+        if isinstance(reply, KnapServeError):
+            raise reply
+        return reply
 
     def _end(self) -> None:
         self.child.kill()

@@ -72,11 +72,10 @@ class GrammarMatcher:
         bits = self._allowed(drafted)
         if bits is None:
             return
-        on_cpu = scores.dtype == torch.float32 and scores.device.type == "cpu"
-        if self._kernels is not None and on_cpu:
+        if self._kernels is not None and scores.dtype == torch.float32 and scores.device.type == "cpu":
             self._kernels.mask(scores.data_ptr(), bits.ctypes.data, len(scores))
         else:
-            allowed = torch.from_numpy(_unpacked(bits, len(scores)))
+            allowed = _unpacked(bits, len(scores))
             scores.masked_fill_(~allowed.to(scores.device, non_blocking=True), float("-inf"))
 
     def allowed(self, drafted: Sequence[int]) -> Tensor:
@@ -84,7 +83,7 @@ class GrammarMatcher:
         bits = self._allowed(drafted)
         if bits is None:
             return torch.ones(self._size, dtype=torch.bool)
-        return torch.from_numpy(_unpacked(bits, self._size))
+        return _unpacked(bits, self._size)
 
     def allows(self, token: int, drafted: list[int]) -> bool:
         """Whether a token may follow these drafted ones. Any token may follow a draft that breaks the grammar itself.
@@ -134,6 +133,6 @@ class GrammarMatcher:
         return answer.mask
 
 
-def _unpacked(bits: np.ndarray, count: int) -> np.ndarray:
-    """Return the first `count` bits as booleans."""
-    return np.unpackbits(bits, count=count, bitorder="little").view(np.bool_)
+def _unpacked(bits: np.ndarray, count: int) -> Tensor:
+    """Return the first `count` bits as booleans [count]."""
+    return torch.from_numpy(np.unpackbits(bits, count=count, bitorder="little").view(np.bool_))

@@ -38,8 +38,7 @@ class LogitsProcessor:
         self._grammar = grammar
         self._penalties = sampling.penalises
         self._generated = 0
-        self._bias = [token for token, _ in sampling.logit_bias], [bias for _, bias in sampling.logit_bias]
-        self._biases: tuple[Tensor, Tensor] | None = None  # `_bias` on the device
+        self._bias: tuple[Tensor, Tensor] | None = None  # token ids and what is added to their logits, on the device
         ends = (() if sampling.ignore_eos else tuple(end_ids)) + sampling.stop_token_ids
         self._ends = sorted(set(ends)) if sampling.min_tokens else []
         self._limit = sampling.thought_limit
@@ -115,14 +114,11 @@ class LogitsProcessor:
             self._count(drafted, -1.0)
             for token in [token for token in drafted if self._index.get(token, -1) >= known]:
                 self._index.pop(token, None)
-        if self._bias[0]:
-            if self._biases is None:
-                self._biases = (
-                    to_device(self._bias[0], scores.device),
-                    to_device(self._bias[1], scores.device, scores.dtype),
-                )
-            ids, biases = self._biases
-            scores[ids] += biases
+        if self._sampling.logit_bias:
+            if self._bias is None:
+                ids, added = zip(*self._sampling.logit_bias, strict=True)
+                self._bias = to_device(ids, scores.device), to_device(added, scores.device, scores.dtype)
+            scores[self._bias[0]] += self._bias[1]
         if self._sampling.allowed_token_ids:
             if self._forbidden is None:
                 self._forbidden = torch.ones_like(scores, dtype=torch.bool)
@@ -181,11 +177,7 @@ class LogitsProcessor:
     def _ends_of_words(self, drafted: Sequence[int]) -> list[int]:
         """Return the tokens that would complete a bad word after these drafted ones."""
         text = [*self._recent, *drafted]
-        begun = (
-            word
-            for word in self._words
-            if text[len(text) - len(word) + 1 :] == [*word[:-1]] and len(text) >= len(word) - 1
-        )
+        begun = (word for word in self._words if text[max(len(text) - len(word) + 1, 0) :] == [*word[:-1]])
         return [*{word[-1] for word in begun}]
 
     def allows(self, token: int, drafted: list[int]) -> bool:

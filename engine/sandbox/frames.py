@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 
 _LENGTH = struct.Struct("<Q")  # the bytes of the frame that follows
-_READ_BYTES = 1 << 18
+_READ_BYTES = 1 << 16  # a larger buffer would be mapped anew for each read
 
 
 def framed(data: bytes) -> bytes:
