@@ -92,7 +92,7 @@ class Grammar:
         self._tell(Operation.MASK if mask else Operation.MATCH, number, emitted, kept, *tokens)
         if self.lost:
             return None
-        allowance = _PER_STEP * max(len(tokens), 1)  # a search replays a whole answer
+        allowance = _PER_STEP * max(kept - emitted + len(tokens), 1)  # a search replays a whole answer
         try:
             frame = self._child.receive(self._step_seconds + allowance)
             used = max(self._child.cpu_seconds - before, 0.0)
