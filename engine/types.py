@@ -259,7 +259,7 @@ class EngineInfo:
     device: str
     dtype: str
     default_policy: str
-    policies: tuple[str, ...]  # available draft policies
+    policies: tuple[str, ...]  # available ones
     profile_file: str
     profile_hardware: str
     sampling_defaults: tuple[tuple[str, float], ...] = ()  # the checkpoint's defaults, by SamplingParams field

@@ -102,7 +102,8 @@ class Sampler:
         """Return up to `count` tokens of the highest noisy scores, from logits [vocab]; `sample` draws the first.
 
         For drafts: of a sampled row, only the `_NOISY` likeliest tokens are truncated and get noise, as sorting a large
-        vocabulary would take half of a pass. Tokens that a grammar or truncation excludes are left out.
+        vocabulary would take half of a pass. Tokens that a grammar or truncation excludes are left
+        out.
         """
         (scores,) = _edited(logits[None], [edit])
         likeliest = scores.float().topk(count if params.greedy else min(_NOISY, len(scores)))
