@@ -62,7 +62,7 @@ class Engine(Protocol):
         """Queue a request and return its events, which end after the one with a finish_reason.
 
         Raises at once (not on first iteration): RequestError, QueueFullError, EngineUnavailableError. While iterating:
-        EngineDeadError. Closing the iterator early cancels the request.
+        EngineDeadError. Only `cancel` ends a request early, however the iterator is left.
         """
 
     def cancel(self, request_id: str) -> None:

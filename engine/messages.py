@@ -56,18 +56,4 @@ class StartEngine:
     log_format: str
 
 
-@dataclass(frozen=True, slots=True)
-class EngineReady:
-    """The model is loaded."""
-
-    info: EngineInfo
-
-
-@dataclass(frozen=True, slots=True)
-class StartFailed:
-    """The model could not be loaded: `error` says why."""
-
-    error: KnapServeError
-
-
-StartReply = EngineReady | StartFailed  # the answer to `StartEngine`
+StartReply = EngineInfo | KnapServeError  # the answer to `StartEngine`: the loaded engine, or why there is none

@@ -30,7 +30,7 @@ class ThoughtLimit(NamedTuple):
     tokens: int
     open: int | None  # id of the token that opens the reasoning
     close: int
-    begun: bool  # the prompt has opened it
+    begun: bool  # whether the prompt has opened the reasoning
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ class SamplingParams:
     frequency_penalty: float = 0.0
     repetition_penalty: float = 1.0
     logit_bias: tuple[tuple[int, float], ...] = ()  # (token id, added to its logit)
-    allowed_token_ids: tuple[int, ...] = ()  # the only ones that may be drawn; (): all
+    allowed_token_ids: tuple[int, ...] = ()  # the only tokens that may be drawn; (): all tokens
     bad_words: tuple[tuple[int, ...], ...] = ()  # sequences of tokens that must not occur
     thought_limit: ThoughtLimit | None = None
-    grammar: str | None = None  # the answer's grammar, in llguidance's format
+    grammar: str | None = None  # the answer's grammar, in a format of llguidance
     grammar_param: str = "response_format"  # the request field that the grammar comes from
     logprobs: int | None = None  # alternatives to report beside each token; None: no log-probabilities at all
     prompt_logprobs: bool = False  # log-probabilities of the prompt too, which then bypasses the prefix cache
-    skip_special_tokens: bool = True  # in the text
+    skip_special_tokens: bool = True  # whether the text lacks special tokens
     predicted: tuple[int, ...] = ()  # tokens of the answer that the client expects, to draft by copying
     trace: bool = False  # whether events carry the figures of their round
     include_stop: bool = False  # whether the text includes the stop string or token that ended it
@@ -105,7 +105,7 @@ class GenerateRequest:
     sampling: SamplingParams = SamplingParams()
     draft_policy: str | None = None
     owner: Owner = Owner()
-    priority: int = 0  # lower ones run first
+    priority: int = 0  # requests with a lower one run first
     cache_salt: str = ""  # only requests with the same salt share cached prefixes
 
 
@@ -150,7 +150,7 @@ class TokenEvent:
     token_ids: tuple[int, ...]
     finish_reason: FinishReason | None = None
     prompt_tokens: int = 0
-    completion_tokens: int = 0  # so far
+    completion_tokens: int = 0  # tokens of the answer so far
     cached_tokens: int = 0  # prompt tokens taken from the prefix cache
     speculation: SpeculationStats | None = None
     timing: RequestTiming | None = None
@@ -277,20 +277,16 @@ class EngineInfo:
             raise UnknownPolicyError(name, self.policies, dict(self.unavailable_policies).get(name, ""))
 
 
-def check_request(info: EngineInfo, request: GenerateRequest, checked: tuple[int, ...] = ()) -> None:
-    """Refuse a request that can never run. `checked`: a prompt whose tokens are known to be valid.
-
-    Raises RequestError, ContextLengthError, UnknownPolicyError.
-    """
+def check_request(info: EngineInfo, request: GenerateRequest) -> None:
+    """Refuse a request that can never run. Raises RequestError, ContextLengthError, UnknownPolicyError."""
     if not request.prompt:
         raise RequestError("The prompt is empty.", param="prompt")
-    if request.prompt is not checked and (min(request.prompt) < 0 or max(request.prompt) >= info.vocab_size):
+    if min(request.prompt) < 0 or max(request.prompt) >= info.vocab_size:
         raise RequestError(f"Token ids lie between 0 and {info.vocab_size - 1}.", param="prompt")
     info.check_policy(request.draft_policy)
-    if len(request.prompt) + (request.sampling.max_tokens or 1) > info.max_model_len:
-        raise ContextLengthError(
-            info.max_model_len, len(request.prompt), request.sampling.max_tokens or 1, param="prompt"
-        )
+    completion = request.sampling.max_tokens or 1
+    if len(request.prompt) + completion > info.max_model_len:
+        raise ContextLengthError(info.max_model_len, len(request.prompt), completion, param="prompt")
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,9 +42,6 @@ class Generation:
         for _ in self._open:
             self._meter.finished(self._ended_by)
         self._cancel()
-        for stream in self._streams:
-            if (close := getattr(stream, "aclose", None)) is not None:
-                await close()
 
     @property
     def finished(self) -> bool:
@@ -106,7 +103,7 @@ class Generation:
         finally:
             for task in pumps:
                 task.cancel()
-            # A stream cannot be closed while a pump waits on it.
+            # No task outlives the request.
             await asyncio.gather(*pumps, return_exceptions=True)
 
     def _cancel(self) -> None:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 import resource
-import socket
 from array import array
 
 from llguidance import LLTokenizer
 
 from engine.grammar import matching
-from engine.grammar.protocol import WORD, Answer, Operation, Vocabulary
-from engine.sandbox.frames import receive, send
+from engine.grammar.protocol import WORD, Operation, Vocabulary
+from engine.sandbox.frames import Frames
 
 
 def prepare(payload: tuple[Vocabulary, float]) -> tuple[LLTokenizer, float]:
@@ -23,40 +22,26 @@ def prepare(payload: tuple[Vocabulary, float]) -> tuple[LLTokenizer, float]:
     return matching.prepare(vocabulary), seconds
 
 
-def serve(engine: socket.socket, prepared: tuple[LLTokenizer, float]) -> None:
+def serve(engine: Frames, prepared: tuple[LLTokenizer, float]) -> None:
     """Compile one grammar, say whether it is refused, and follow it for all answers that need it."""
     tokens, seconds = prepared
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), resource.RLIM_INFINITY))
-    grammar = receive(engine).decode()
+    grammar = engine.receive().decode()
     try:
         origin = matching.build(tokens, grammar)
     except ValueError as error:
-        send(engine, (str(error) or "invalid grammar").encode())
+        engine.send((str(error) or "invalid grammar").encode())
         return
     resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    send(engine, b"")
+    engine.send(b"")
     matchers: dict[int, matching.Matcher] = {}
     while True:
-        words = array(WORD, receive(engine))
-        operation, number, arguments = words[0], words[1], words[2:].tolist()
+        operation, number, *arguments = array(WORD, engine.receive())
         if operation == Operation.BEGIN:
             matchers[number] = matching.Matcher(origin)
         elif operation == Operation.FORGET:
             del matchers[number]
-        elif operation == Operation.KEEP:
-            matchers[number].advance(arguments)
         else:
-            send(engine, _answer(matchers[number], operation, arguments))
-
-
-def _answer(matcher: matching.Matcher, operation: int, arguments: list[int]) -> bytes:
-    answer, mask = Answer(0), b""
-    if operation == Operation.TAKE:
-        allowed, taken = matcher.take(arguments[0], arguments[1:])
-        answer = Answer(Answer.ALLOWED * allowed | Answer.TAKEN * taken | Answer.STOPPED * (taken and matcher.stopped))
-    elif operation == Operation.MASK:
-        mask = matcher.mask(arguments)
-    else:
-        matcher.advance(arguments)
-        answer = Answer(Answer.STOPPED * (not matcher.drafting and matcher.stopped))
-    return bytes([answer | Answer.FAILED * matcher.failed]) + mask
+            emitted, kept, *matched = arguments
+            answer = matchers[number].answer(emitted, kept, matched, mask=operation == Operation.MASK)
+            engine.send(answer.to_bytes())

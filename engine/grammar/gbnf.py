@@ -3,7 +3,7 @@
 import re
 
 _CHARACTER = r"\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\[nrt]|\\[!-/:-@\[-`{-~]|[^\\]"
-_ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t"}  # before other characters, a backslash means nothing
+_ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t"}  # a backslash before any other character means nothing
 _RANGE = re.compile(rf"({_CHARACTER})(?:-({_CHARACTER}))?")
 _REPEAT = r"(?:[*+?]|\{\s*(?:\d+\s*(?:,\s*\d*\s*)?|,\s*\d+\s*)\})"
 _PART = re.compile(

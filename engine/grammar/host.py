@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import os
+import struct
 import threading
 import time
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -24,16 +25,16 @@ from engine.sandbox.host import Child, Sandbox
 
 log = logging.getLogger("knapserve.engine")
 
-_COMPILING = max(1, (os.cpu_count() or 1) // 4)  # grammars at a time, of either kind: each takes a core from the rounds
+_COMPILING = max(1, (os.cpu_count() or 1) // 4)  # the threads of a lane: each takes a core from the rounds
 _QUICK = 0.05  # CPU seconds: a grammar that takes longer is compiled again beside those that do not
-_KEPT = 16  # compiled grammars that no answer needs
-_QUEUED = 4  # quick compilations that wait, so that the lane has work until the next round
-_MOST_SLOW = 1000  # grammars that are remembered to compile slowly
-_MOST = 32  # compiled grammars, a process each
-_ALLOWANCE = 0.5  # CPU seconds that all answers by a grammar may use up, beside
+_KEPT = 16  # the most compiled grammars that no answer needs
+_QUEUED = 4  # the most quick compilations that wait, so that the lane has work until the next round
+_MOST_SLOW = 1000  # the most digests of grammars that compile slowly
+_MOST = 32  # the most compiled grammars, each with a process
+_ALLOWANCE = 0.5  # CPU seconds that all answers by a grammar may take beyond those for its steps
 _PER_STEP = 0.005  # CPU seconds a step; usual grammars need less than a tenth
-_SEND_SECONDS = 10.0  # a process must read its grammar within these
-_RETRY = 1.0  # seconds after which a grammar is compiled again that could not be, for lack of processes
+_SEND_SECONDS = 10.0  # the time in which a process must read its grammar
+_RETRY = 1.0  # seconds until a grammar is compiled again that found no process
 
 
 class GrammarError(ValueError):
@@ -63,7 +64,7 @@ class Grammar:
         self._child, self._step_seconds = child, step_seconds
         self._numbers = 0
         self._left = _ALLOWANCE  # CPU seconds
-        self.matchers = 0  # in use
+        self.matchers = 0  # the number of matchers in use
         self.lost = False  # whether the process is gone
         self.slow = False  # whether that is because following the grammar takes too long
 
@@ -82,42 +83,41 @@ class Grammar:
         self.matchers -= 1
         self._tell(Operation.FORGET, number)
 
-    def keep(self, number: int, tokens: Iterable[int]) -> None:
-        """Let a matcher consume emitted tokens, which it has matched ahead."""
-        self._tell(Operation.KEEP, number, tokens)
+    def ask(self, number: int, emitted: int, kept: int, tokens: Sequence[int], *, mask: bool = False) -> Answer | None:
+        """Have a matcher consume tokens after `kept` tokens; None when the process is gone or takes too long.
 
-    def ask(self, operation: Operation, number: int, arguments: Sequence[int]) -> tuple[Answer, bytes]:
-        """Have a matcher carry out an operation. FAILED when the process is gone or takes too long."""
+        `emitted`: how many tokens of the answer are emitted. `mask`: also ask which tokens may follow.
+        """
         before = self._child.cpu_seconds
-        self._tell(operation, number, arguments)
+        self._tell(Operation.MASK if mask else Operation.MATCH, number, emitted, kept, *tokens)
         if self.lost:
-            return Answer.FAILED, b""
-        steps = max(len(arguments), 1)  # a search replays a whole answer
+            return None
+        allowance = _PER_STEP * max(kept - emitted + len(tokens), 1)  # a search replays a whole answer
         try:
-            frame = self._child.receive(self._step_seconds + _PER_STEP * steps)
+            frame = self._child.receive(self._step_seconds + allowance)
             used = max(self._child.cpu_seconds - before, 0.0)
-            self._left = min(self._left + _PER_STEP * steps - used, _ALLOWANCE)
+            self._left = min(self._left + allowance - used, _ALLOWANCE)
             if self._left < 0:
                 raise TimeoutError
-            return Answer(frame[0]), frame[1:]
-        except (EOFError, OSError, ValueError, IndexError) as error:  # a TimeoutError is an OSError
+            return Answer.from_bytes(frame)
+        except (EOFError, OSError, ValueError, struct.error) as error:  # a TimeoutError is an OSError
             self.slow = isinstance(error, TimeoutError)
             log.warning(
                 "a grammar cannot be followed: %s", "it takes too long" if self.slow else "its process has ended"
             )
             self.end()
-            return Answer.FAILED, b""
+            return None
 
     def end(self) -> None:
         """End the process."""
         self.lost = True
         self._child.end()
 
-    def _tell(self, operation: Operation, number: int, arguments: Iterable[int] = ()) -> None:
+    def _tell(self, *words: int) -> None:
         if self.lost:
             return
         try:
-            self._child.send(array(WORD, [operation, number, *arguments]).tobytes())
+            self._child.send(array(WORD, words).tobytes())
         except OSError:
             self.end()
 
@@ -152,7 +152,7 @@ class GrammarHost:
         self._grammars: OrderedDict[str, Future[Grammar]] = OrderedDict()
         self._quick, self._patient = _Lane("quick", _QUEUED), _Lane("patient")
         self._slow: OrderedDict[bytes, None] = OrderedDict()  # digests of the grammars for the patient lane
-        self._lock = threading.Lock()  # guards what follows
+        self._lock = threading.Lock()  # guards the next three
         self._sandbox: Sandbox | None = None
         self._unavailable: str | None = None  # why this model has no grammars
         self._closed = False

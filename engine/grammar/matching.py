@@ -9,7 +9,7 @@ from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 from tokenizers import Tokenizer
 
 from engine.grammar.gbnf import to_lark
-from engine.grammar.protocol import Vocabulary
+from engine.grammar.protocol import Answer, Vocabulary
 
 _MARKS = re.compile(r"^([ \t]*)\?!(?=[a-z_])", re.MULTILINE)  # a Lark rule's `?!`; llguidance knows `!?` only
 # Parts of errors that show the grammar instead of the schema: positions, excerpts, definitions, expressions, states.
@@ -81,105 +81,32 @@ class Matcher:
         """Start from `origin`, a matcher at its start, which stays there."""
         self._matcher = origin.deep_copy()
         self._origin = origin
-        self.failed = False  # whether the grammar cannot be followed any further
-        self._emitted: list[int] = []
-        self._ahead: list[int] = []  # drafted tokens that the matcher has consumed
-        self._masks: dict[int, bytes] = {}  # masks by the number of drafted tokens before
+        self._consumed: list[int] = []  # tokens from the start of the answer on
 
-    @property
-    def stopped(self) -> bool:
-        """Whether no token may follow those emitted and those matched ahead."""
-        return bool(self._matcher.is_stopped())
+    def answer(self, emitted: int, kept: int, tokens: Sequence[int], *, mask: bool) -> Answer:
+        """Keep `kept` of the consumed tokens, roll the others back, and consume `tokens` up to the first not allowed.
 
-    @property
-    def drafting(self) -> bool:
-        """Whether drafted tokens are matched ahead."""
-        return bool(self._ahead)
-
-    def advance(self, tokens: Sequence[int]) -> None:
-        """Consume these emitted tokens; drafted ones that differ are rolled back."""
-        self._emitted += tokens
-        if self._ahead[: len(tokens)] == list(tokens):
-            del self._ahead[: len(tokens)]
-            self._masks = {depth - len(tokens): bits for depth, bits in self._masks.items() if depth >= len(tokens)}
-            return
-        self._back_to(0)
-        self._masks.clear()
-        if self._matcher.try_consume_tokens(list(tokens)) < len(tokens) and not self._matcher.is_stopped():
-            self.failed = True
+        `emitted`: how many of the consumed tokens are emitted; the others are drafted, and may be rolled back.
+        """
+        if kept < len(self._consumed):
+            self._matcher.rollback(len(self._consumed) - kept)
+            del self._consumed[kept:]
+        for token in tokens:
+            if self._matcher.is_stopped() or self._matcher.try_consume_tokens([token]) == 0:
+                break
+            self._consumed.append(token)
+        complete = len(self._consumed) == kept + len(tokens)
+        bits = self._matcher.compute_bitmask() if mask and complete else b""
         if self._matcher.is_error():
-            self.failed = True
+            self._recover(emitted)
+            bits = b""
+        return Answer(len(self._consumed), self._matcher.is_stopped(), bits)
 
-    def mask(self, drafted: Sequence[int]) -> bytes:
-        """Return which tokens may follow these drafted ones, one bit per token.
-
-        No bytes: all tokens may follow, because the draft breaks the grammar itself.
-        """
-        common = self._common(drafted)
-        if common == len(drafted) in self._masks:
-            return self._masks[common]
-        return self._mask() if self._follow(drafted, common) else b""
-
-    def take(self, token: int, drafted: Sequence[int]) -> tuple[bool, bool]:
-        """Whether a token may follow these drafted ones, and whether it has been matched ahead.
-
-        Any token may follow a draft that breaks the grammar itself. This allows every token that `mask` keeps. Where
-        the grammar prescribes the text, it also allows other ways to split that text into tokens.
-        """
-        if self._ahead != drafted:
-            common = self._common(drafted)
-            if common == len(drafted) < len(self._ahead) and self._ahead[common] == token:
-                return True, False
-            if not self._follow(drafted, common):
-                return True, False
-        taken = self._take(token)
-        return taken or self._ahead != drafted, taken
-
-    def _common(self, drafted: Sequence[int]) -> int:
-        """Count the leading tokens of these that are matched ahead already."""
-        common = 0
-        while common < min(len(drafted), len(self._ahead)) and drafted[common] == self._ahead[common]:
-            common += 1
-        return common
-
-    def _follow(self, drafted: Sequence[int], common: int) -> bool:
-        """Match exactly these ahead, of which `common` are already; False if one of them is not allowed."""
-        self._back_to(common)
-        return all(self._take(token) for token in drafted[common:])
-
-    def _take(self, token: int) -> bool:
-        """Match one more token ahead; False if it is not allowed or too complex, or if the answer is complete."""
-        if self._matcher.is_stopped() or self._matcher.try_consume_tokens([token]) == 0:
-            if self._matcher.is_error():
-                self._recover()
-            return False
-        self._ahead.append(token)
-        return True
-
-    def _mask(self) -> bytes:
-        depth = len(self._ahead)
-        if depth not in self._masks:
-            bits = self._matcher.compute_bitmask()
-            if self._matcher.is_error():
-                self._recover()
-                return b""
-            self._masks[depth] = bits
-        return self._masks[depth]
-
-    def _recover(self) -> None:
+    def _recover(self, emitted: int) -> None:
         """Return to the emitted tokens after a drafted token put the matcher into an error, which it cannot leave.
 
-        Such a draft counts only if it is accepted; then `advance` meets the same error. Until then any token may
-        follow.
+        Such a draft counts only if it is accepted; then the same error ends the answer.
         """
+        del self._consumed[emitted:]
         self._matcher = self._origin.deep_copy()
-        self._matcher.try_consume_tokens(self._emitted)
-        self._ahead.clear()
-        self._masks.clear()
-
-    def _back_to(self, depth: int) -> None:
-        if len(self._ahead) > depth:
-            self._matcher.rollback(len(self._ahead) - depth)
-            del self._ahead[depth:]
-            for later in [d for d in self._masks if d > depth]:
-                del self._masks[later]
+        self._matcher.try_consume_tokens(self._consumed)

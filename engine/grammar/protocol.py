@@ -6,11 +6,13 @@ to run code in the engine.
 
 from __future__ import annotations
 
-from enum import IntEnum, IntFlag
+import struct
+from enum import IntEnum
 from typing import NamedTuple
 
-MOST_BYTES = 1 << 20  # bytes of a frame to the engine, at most: a mask of eight million tokens
-WORD = "I"  # array type of an operation's frame: operation, number of the matcher, arguments
+MOST_BYTES = 1 << 20  # the most bytes of a frame to the engine: a mask of eight million tokens
+WORD = "I"  # array type of the frames to a process: operation, number of the matcher, arguments
+_ANSWER = struct.Struct("<I?")
 
 
 class Vocabulary(NamedTuple):
@@ -26,20 +28,30 @@ class Vocabulary(NamedTuple):
 
 
 class Operation(IntEnum):
-    """What the engine asks of a child. All but BEGIN, FORGET and KEEP are answered."""
+    """What the engine asks of a matcher. The last two are answered.
 
-    BEGIN = 0  # a new matcher
-    FORGET = 1  # a matcher
-    KEEP = 2  # tokens that the child has matched ahead are emitted
-    ADVANCE = 3  # consume emitted tokens
-    TAKE = 4  # a token, after drafted ones
-    MASK = 5  # the tokens that may follow drafted ones
+    Their arguments are the number of the answer's tokens that are emitted for good, the number of consumed tokens that
+    count further on, and the tokens to consume after these.
+    """
+
+    BEGIN = 0
+    FORGET = 1
+    MATCH = 2  # consume tokens
+    MASK = 3  # consume tokens, and say which may follow
 
 
-class Answer(IntFlag):
-    """The first byte of a child's answer; that to MASK continues with the mask."""
+class Answer(NamedTuple):
+    """The state of a matcher after an operation."""
 
-    ALLOWED = 1
-    TAKEN = 2  # the token is matched ahead
-    STOPPED = 4  # no token may follow
-    FAILED = 8  # the grammar cannot be followed any further
+    consumed: int  # tokens from the start of the answer on; fewer than asked for if the next one is not allowed
+    stopped: bool  # whether no token may follow these
+    mask: bytes = b""  # a bit for each token, whether it may follow; b"" if not all tokens are consumed, or not asked
+
+    def to_bytes(self) -> bytes:
+        return _ANSWER.pack(self.consumed, self.stopped) + self.mask
+
+    @classmethod
+    def from_bytes(cls, frame: bytes) -> Answer:
+        """Raises struct.error for a frame that is too short."""
+        consumed, stopped = _ANSWER.unpack_from(frame)
+        return cls(consumed, stopped, frame[_ANSWER.size :])

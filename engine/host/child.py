@@ -1,7 +1,7 @@
 """The engine's process: `python -m engine.host.child FD`.
 
-It receives `StartEngine` through the socket FD, answers with `EngineReady` or `StartFailed`, and then runs rounds. When
-the parent goes away, the socket says so and the child ends.
+It receives `StartEngine` through the socket FD, answers with `StartReply`, and then runs rounds. When the parent goes
+away, the socket says so and the child ends.
 """
 
 from __future__ import annotations
@@ -93,11 +93,11 @@ def _ended_with_parent(channel: Channel) -> Iterator[None]:
         thread.join()
 
 
-def _load(config: EngineConfig, wrap_runner: WrapRunner | None) -> EngineCore:
+def _load(config: EngineConfig, wrap_runner: WrapRunner) -> EngineCore:
     from engine.runtime.build import LoadedModel
 
     model = LoadedModel(config)
-    core = model.core(config, wrap_runner=wrap_runner) if wrap_runner else model.core(config)
+    core = model.core(config, wrap_runner=wrap_runner)
     model.warm_up()
     with suppress(AttributeError, OSError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)  # returns memory that loading has freed, some 30 MB, to the system
@@ -106,7 +106,7 @@ def _load(config: EngineConfig, wrap_runner: WrapRunner | None) -> EngineCore:
     return core
 
 
-def main(descriptor: int, wrap_runner: WrapRunner | None = None) -> int:
+def main(descriptor: int, wrap_runner: WrapRunner = lambda runner: runner) -> int:
     """Load a model and run its rounds. Returns the exit code: 0, 1 (failure) or 2 (the settings are at fault).
 
     `wrap_runner` is the seam at which tests inject faults.
@@ -124,13 +124,13 @@ def main(descriptor: int, wrap_runner: WrapRunner | None = None) -> int:
         with _ended_with_parent(channel):
             core = _load(start.config, wrap_runner)
     except KnapServeError as error:
-        channel.send(messages.StartFailed(error))
+        channel.send(error)
         return 2
     except Exception as error:
         log.exception("the model cannot be loaded")
-        channel.send(messages.StartFailed(EngineDeadError(f"{type(error).__name__}: {error}")))
+        channel.send(EngineDeadError(f"{type(error).__name__}: {error}"))
         return 1
-    channel.send(messages.EngineReady(core.info))
+    channel.send(core.info)
     try:
         run_rounds(core, _SocketPort(channel))
     except Exception as error:

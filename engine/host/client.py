@@ -7,7 +7,7 @@ import logging
 import os
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.clock import Clock
@@ -65,17 +65,13 @@ class TokenStream:
         if isinstance(event, Exception):
             self._done = True
             raise event
-        event = TokenEvent.joined([event, *self._take_joinable(event)])
-        self._done = event.finish_reason is not None
-        return event
-
-    def _take_joinable(self, event: TokenEvent) -> Iterator[TokenEvent]:
-        """Remove and return the events that can be joined to `event`."""
-        while event.trace is None and self._events and isinstance(self._events[0], TokenEvent):
-            event = self._events[0]
+        joined, following = [event], self._events
+        while event.trace is None and following and isinstance(event := following[0], TokenEvent):
             if event.trace is None:
-                self._events.popleft()
-                yield event
+                joined.append(event)
+                following.popleft()
+        self._done = joined[-1].finish_reason is not None
+        return TokenEvent.joined(joined)
 
     async def aclose(self) -> None:
         """Cancel the request unless it has ended."""
@@ -97,7 +93,6 @@ class EngineClient(ABC):
         self._failure: str | None = None
         self._heartbeat = clock.now()
         self._last: RoundReport | None = None
-        self._checked_prompt: tuple[int, ...] = ()
         self._streams: dict[str, TokenStream] = {}
         self._listeners: list[Callable[[RoundReport], None]] = []
 
@@ -106,8 +101,7 @@ class EngineClient(ABC):
             raise EngineDeadError(self._failure)
         if self._draining:
             raise EngineDrainingError
-        check_request(self.info, request, self._checked_prompt)
-        self._checked_prompt = request.prompt  # further choices of a request share it
+        check_request(self.info, request)
         key = request.owner.key
         live = sum(stream.key == key for stream in self._streams.values()) if key else 0
         if len(self._streams) >= self._max_live or live >= key_limit(self._max_live):

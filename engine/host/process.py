@@ -10,7 +10,6 @@ import logging
 import signal
 import socket
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 from engine.clock import Clock, SystemClock
@@ -18,7 +17,8 @@ from engine.config.engine import EngineConfig
 from engine.errors import EngineDeadError, KnapServeError
 from engine.host.channel import Channel, packed
 from engine.host.client import EngineClient
-from engine.messages import EngineFailed, EngineMessage, Heartbeat, Shutdown, StartEngine, StartFailed, StartReply
+from engine.messages import EngineFailed, EngineMessage, Heartbeat, Shutdown, StartEngine, StartReply
+from engine.sandbox.host import spawn
 from engine.types import EngineInfo, RoundReport
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("knapserve.engine")
 
-_STOP_SECONDS = 10.0  # a child that was told to end is killed after these
-_EXIT_SECONDS = 1.0  # a child that has closed its socket is killed after these
+_STOP_SECONDS = 10.0  # the time in which a child must end that was told to
+_EXIT_SECONDS = 1.0  # the time in which a child must end that has closed its socket
 
 
 class EngineLaunch:
@@ -42,11 +42,7 @@ class EngineLaunch:
         module: str = "engine.host.child",
     ) -> None:
         """Run `module` in the child: tests have others, whose engines have faults."""
-        ours, theirs = socket.socketpair()
-        with theirs:
-            # -P: modules in the current directory are not ours.
-            command = [sys.executable, "-P", "-m", module, str(theirs.fileno())]
-            self.child = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        ours, self.child = spawn(module)
         self.channel = Channel(ours)
         self._model = config.model
         self._handed_over = False
@@ -85,9 +81,9 @@ class EngineLaunch:
         except (EOFError, OSError):
             ended = describe_exit(self.child.wait())
             raise EngineDeadError(f"its process ended while loading the model ({ended})") from None
-        if isinstance(reply, StartFailed):
-            raise reply.error
-        return reply.info
+        if isinstance(reply, KnapServeError):
+            raise reply
+        return reply
 
     def _end(self) -> None:
         self.child.kill()

@@ -16,7 +16,7 @@ from engine.types import EngineStats, GenerateRequest, RoundReport
 log = logging.getLogger("knapserve.engine")
 
 _POLL = 0.05  # seconds between looks at the engine
-_MOST_FAILURES = 5  # in a row, each within `_STEADY` seconds of its start
+_MOST_FAILURES = 5  # the most failures in a row of engines that live less than `_STEADY` seconds
 _STEADY = 60.0
 
 

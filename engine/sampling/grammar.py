@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from engine.grammar.host import Grammar
-from engine.grammar.protocol import Answer, Operation
 from engine.kernels.library import KernelLibrary
 
 _FADING = 0.8  # the estimate's factor each round: a dear step is rare where most drawn tokens are allowed at once
@@ -25,10 +24,12 @@ class GrammarMatcher:
         self.grammar, self._kernels = grammar, kernels
         self._number = grammar.begin()
         self._size = size
-        self._failed = self._stopped = False
+        self._failed = self._ended = False  # `_ended`: no token may follow those emitted and those matched ahead
         self._seconds = 0.0  # the estimated time of a step; 0: unknown
-        self._spent, self._steps = 0.0, 0  # since the last estimate
-        self._ahead: list[tuple[int, bool]] = []  # tokens matched ahead, each with whether no token may follow
+        self._spent, self._steps = 0.0, 0  # seconds and steps since the last estimate
+        self._emitted = 0  # the number of tokens emitted
+        self._ahead: list[int] = []  # drafted tokens that the process has matched after those emitted
+        self._masks: dict[int, np.ndarray] = {}  # masks by the number of tokens before, emitted and matched ahead
 
     def __del__(self) -> None:
         self.grammar.forget(self._number)
@@ -52,33 +53,29 @@ class GrammarMatcher:
 
     @property
     def stopped(self) -> bool:
-        """Whether no token may follow. Valid after `advance`."""
-        return self._stopped
+        """Whether no token may follow those emitted. Valid after `advance`."""
+        return self._ended and not self._ahead
 
     def advance(self, tokens: Sequence[int]) -> None:
         """Consume these emitted tokens; drafted ones that differ are rolled back."""
-        if not tokens:
-            return
-        ahead = self._ahead[: len(tokens)]
-        if [token for token, _ in ahead] == list(tokens):
-            del self._ahead[: len(tokens)]
-            self._stopped = ahead[-1][1]
-            self.grammar.keep(self._number, tokens)
-            return
-        self._ahead.clear()
-        answer, _ = self._ask(Operation.ADVANCE, tokens)
-        self._stopped = Answer.STOPPED in answer
+        matched = self._common(tokens)
+        if matched < len(tokens):
+            self._ask(tokens, matched)
+            matched = len(self._ahead)
+        self._failed |= matched < len(tokens) and not self._ended
+        self._emitted += matched
+        del self._ahead[:matched]
+        self._masks = {place: bits for place, bits in self._masks.items() if place >= self._emitted}
 
     def mask(self, scores: Tensor, drafted: Sequence[int]) -> None:
         """Set scores [vocab] to -inf for all tokens that may not follow these drafted ones."""
         bits = self._allowed(drafted)
         if bits is None:
             return
-        on_cpu = scores.dtype == torch.float32 and scores.device.type == "cpu"
-        if self._kernels is not None and on_cpu:
+        if self._kernels is not None and scores.dtype == torch.float32 and scores.device.type == "cpu":
             self._kernels.mask(scores.data_ptr(), bits.ctypes.data, len(scores))
         else:
-            allowed = torch.from_numpy(_unpacked(bits, len(scores)))
+            allowed = _unpacked(bits, len(scores))
             scores.masked_fill_(~allowed.to(scores.device, non_blocking=True), float("-inf"))
 
     def allowed(self, drafted: Sequence[int]) -> Tensor:
@@ -86,7 +83,7 @@ class GrammarMatcher:
         bits = self._allowed(drafted)
         if bits is None:
             return torch.ones(self._size, dtype=torch.bool)
-        return torch.from_numpy(_unpacked(bits, self._size))
+        return _unpacked(bits, self._size)
 
     def allows(self, token: int, drafted: list[int]) -> bool:
         """Whether a token may follow these drafted ones. Any token may follow a draft that breaks the grammar itself.
@@ -94,40 +91,48 @@ class GrammarMatcher:
         This allows every token that `mask` keeps. Where the grammar prescribes the text, it also allows other ways
         to split that text into tokens.
         """
-        known = self._follow(drafted)
         self._steps = max(self._steps, len(drafted) + 1)
-        if known and len(self._ahead) > len(drafted) and self._ahead[len(drafted)][0] == token:
-            return True
-        answer, _ = self._ask(Operation.TAKE, (token, *drafted))
-        del self._ahead[len(drafted) :]
-        if known and Answer.TAKEN in answer:
-            self._ahead.append((token, Answer.STOPPED in answer))
-        return bool(answer & (Answer.ALLOWED | Answer.FAILED))
+        tokens = [*drafted, token]
+        common = self._common(tokens)
+        if common < len(tokens):
+            self._ask(tokens, common)
+        return self._failed or len(self._ahead) != len(drafted)
 
     def _allowed(self, drafted: Sequence[int]) -> np.ndarray | None:
         """Return the mask after these drafted tokens; None: all tokens, as the draft breaks the grammar itself."""
-        self._follow(drafted)
         self._steps = max(self._steps, len(drafted) + 1)
-        _, mask = self._ask(Operation.MASK, drafted)
-        return np.frombuffer(mask, np.uint8) if mask else None
+        common, place = self._common(drafted), self._emitted + len(drafted)
+        if common == len(drafted) and place in self._masks:
+            return self._masks[place]
+        bits = self._ask(drafted, common, mask=True)
+        if not bits:
+            return None
+        self._masks[place] = np.frombuffer(bits, np.uint8)
+        return self._masks[place]
 
-    def _follow(self, drafted: Sequence[int]) -> bool:
-        """Forget tokens matched ahead from the first on that differs from these; whether these are all known."""
-        common = 0
-        while common < min(len(drafted), len(self._ahead)) and drafted[common] == self._ahead[common][0]:
-            common += 1
-        if common < len(drafted):
-            del self._ahead[common:]
-        return common == len(drafted)
+    def _common(self, tokens: Sequence[int]) -> int:
+        """Count the leading tokens of these that are matched ahead already."""
+        differ = (at for at, (token, known) in enumerate(zip(tokens, self._ahead, strict=False)) if token != known)
+        return next(differ, min(len(tokens), len(self._ahead)))
 
-    def _ask(self, operation: Operation, arguments: Sequence[int]) -> tuple[Answer, bytes]:
+    def _ask(self, tokens: Sequence[int], common: int, *, mask: bool = False) -> bytes:
+        """Match these tokens ahead instead, of which `common` are already. Ends before the first not allowed.
+
+        Returns the mask after them, if asked for and if all are allowed.
+        """
         started = time.monotonic()
-        answer, mask = self.grammar.ask(operation, self._number, arguments)
+        kept = self._emitted + common
+        answer = self.grammar.ask(self._number, self._emitted, kept, tokens[common:], mask=mask)
         self._spent += time.monotonic() - started
-        self._failed |= Answer.FAILED in answer
-        return answer, mask
+        self._masks = {place: bits for place, bits in self._masks.items() if place <= kept}
+        if answer is None:
+            self._failed = True
+            return b""
+        self._ahead = [*self._ahead[:common], *tokens[common:]][: answer.consumed - self._emitted]
+        self._ended = answer.stopped
+        return answer.mask
 
 
-def _unpacked(bits: np.ndarray, count: int) -> np.ndarray:
-    """Return the first `count` bits as booleans."""
-    return np.unpackbits(bits, count=count, bitorder="little").view(np.bool_)
+def _unpacked(bits: np.ndarray, count: int) -> Tensor:
+    """Return the first `count` bits as booleans [count]."""
+    return torch.from_numpy(np.unpackbits(bits, count=count, bitorder="little").view(np.bool_))

@@ -38,14 +38,13 @@ class LogitsProcessor:
         self._grammar = grammar
         self._penalties = sampling.penalises
         self._generated = 0
-        self._bias = [token for token, _ in sampling.logit_bias], [bias for _, bias in sampling.logit_bias]
-        self._biases: tuple[Tensor, Tensor] | None = None  # on the device
+        self._bias: tuple[Tensor, Tensor] | None = None  # token ids and what is added to their logits, on the device
         ends = (() if sampling.ignore_eos else tuple(end_ids)) + sampling.stop_token_ids
         self._ends = sorted(set(ends)) if sampling.min_tokens else []
         self._limit = sampling.thought_limit
         # Tokens of the reasoning so far; None before it, and -1 after it.
         self._thought: int | None = 0 if self._limit is not None and self._limit.begun else None
-        self._forbidden: Tensor | None = None  # on the device, [vocab]: which tokens are not allowed
+        self._forbidden: Tensor | None = None  # which tokens are not allowed, [vocab] on the device
         # Whether, since tokens were last emitted, no token was both allowed and in the grammar.
         self.excluded_all = False
         self._words = sampling.bad_words
@@ -53,7 +52,7 @@ class LogitsProcessor:
         self._index: dict[int, int] = {}  # token id -> its index in the arrays
         # numpy arrays: a tensor made in inference mode, where drafts are edited, must not be changed outside it.
         self._ids: np.ndarray = np.zeros(_CAPACITY, np.int64)
-        self._counts: np.ndarray = np.zeros(_CAPACITY, np.float32)  # in the answer
+        self._counts: np.ndarray = np.zeros(_CAPACITY, np.float32)  # occurrences in the answer
         if sampling.repetition_penalty != 1.0:
             self._track(prompt)
         # Whether `edit` is needed only if the token drawn from unedited logits breaks the grammar. A token that wins
@@ -115,14 +114,11 @@ class LogitsProcessor:
             self._count(drafted, -1.0)
             for token in [token for token in drafted if self._index.get(token, -1) >= known]:
                 self._index.pop(token, None)
-        if self._bias[0]:
-            if self._biases is None:
-                self._biases = (
-                    to_device(self._bias[0], scores.device),
-                    to_device(self._bias[1], scores.device, scores.dtype),
-                )
-            ids, biases = self._biases
-            scores[ids] += biases
+        if self._sampling.logit_bias:
+            if self._bias is None:
+                ids, added = zip(*self._sampling.logit_bias, strict=True)
+                self._bias = to_device(ids, scores.device), to_device(added, scores.device, scores.dtype)
+            scores[self._bias[0]] += self._bias[1]
         if self._sampling.allowed_token_ids:
             if self._forbidden is None:
                 self._forbidden = torch.ones_like(scores, dtype=torch.bool)
@@ -181,11 +177,7 @@ class LogitsProcessor:
     def _ends_of_words(self, drafted: Sequence[int]) -> list[int]:
         """Return the tokens that would complete a bad word after these drafted ones."""
         text = [*self._recent, *drafted]
-        begun = (
-            word
-            for word in self._words
-            if text[len(text) - len(word) + 1 :] == [*word[:-1]] and len(text) >= len(word) - 1
-        )
+        begun = (word for word in self._words if text[max(len(text) - len(word) + 1, 0) :] == [*word[:-1]])
         return [*{word[-1] for word in begun}]
 
     def allows(self, token: int, drafted: list[int]) -> bool:

@@ -1,59 +1,60 @@
-"""Frames of bytes on a socket, between this process and those that run programs of strangers."""
+"""Frames of bytes on a socket between two processes of this program."""
 
+from __future__ import annotations
+
+import math
 import socket
 import struct
+from collections.abc import Iterator
 
-_LENGTH = struct.Struct("<I")
-_READ_BYTES = 1 << 16
-
-
-def send(end: socket.socket, data: bytes) -> None:
-    """Write one frame. Raises OSError when the other end is gone."""
-    end.sendall(_LENGTH.pack(len(data)) + data)
+_LENGTH = struct.Struct("<Q")  # the bytes of the frame that follows
+_READ_BYTES = 1 << 16  # a larger buffer would be mapped anew for each read
 
 
-def receive(end: socket.socket) -> bytes:
-    """Wait for one frame. Raises EOFError when the other end is gone."""
-    (length,) = _LENGTH.unpack(_exactly(end, _LENGTH.size))
-    return bytes(_exactly(end, length))
+def framed(data: bytes) -> bytes:
+    """Return the bytes of one frame."""
+    return _LENGTH.pack(len(data)) + data
 
 
-def _exactly(end: socket.socket, count: int) -> bytearray:
-    data = bytearray()
-    while len(data) < count:
-        piece = end.recv(count - len(data))
-        if not piece:
-            raise EOFError
-        data += piece
-    return data
+class Frames:
+    """One end of a socket pair. Frames may arrive in pieces."""
 
-
-class Reader:
-    """Frames from a process that may send them in pieces, or too much."""
-
-    def __init__(self, end: socket.socket, most_bytes: int) -> None:
-        """`end` has a timeout; `most_bytes` limits a frame."""
-        self._end, self._most_bytes = end, most_bytes
+    def __init__(self, end: socket.socket, most_bytes: float = math.inf) -> None:
+        """`most_bytes` limits the frames to receive: a stranger's program may send too much."""
+        self.socket = end
+        self._most_bytes = most_bytes
         self._buffer = bytearray()
 
-    def read(self) -> bytes | None:
-        """Return the next frame; None if it is not complete within the socket's timeout.
+    def send(self, data: bytes) -> None:
+        """Write one frame, waiting for room. Raises OSError when the other end is gone."""
+        self.socket.sendall(framed(data))
 
-        Raises EOFError when the other end is gone, ValueError for a frame that is too long.
+    def receive(self) -> bytes:
+        """Wait for one frame; later ones are kept.
+
+        Raises EOFError when the other end is gone, ValueError for a frame that is too long, and TimeoutError after the
+        socket's timeout; what has arrived by then is kept.
         """
-        while True:
-            if len(self._buffer) >= _LENGTH.size:
-                (length,) = _LENGTH.unpack_from(self._buffer)
-                if length > self._most_bytes:
-                    raise ValueError("a frame that is too long")
-                if len(self._buffer) >= _LENGTH.size + length:
-                    frame = bytes(self._buffer[_LENGTH.size : _LENGTH.size + length])
-                    del self._buffer[: _LENGTH.size + length]
-                    return frame
-            try:
-                piece = self._end.recv(_READ_BYTES)
-            except TimeoutError:
-                return None
-            if not piece:
-                raise EOFError
-            self._buffer += piece
+        while (frame := next(self.complete(), None)) is None:
+            self.fill()
+        return frame
+
+    def fill(self) -> None:
+        """Wait for bytes. Raises EOFError when the other end is gone."""
+        data = self.socket.recv(_READ_BYTES)
+        if not data:
+            raise EOFError
+        self._buffer += data
+
+    def complete(self) -> Iterator[bytes]:
+        """Remove and yield the frames that have arrived completely. Raises ValueError for one that is too long."""
+        while len(self._buffer) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._buffer)
+            if length > self._most_bytes:
+                raise ValueError("a frame that is too long")
+            end = _LENGTH.size + length
+            if len(self._buffer) < end:
+                return
+            frame = bytes(self._buffer[_LENGTH.size : end])
+            del self._buffer[:end]
+            yield frame

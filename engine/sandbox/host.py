@@ -14,11 +14,27 @@ import time
 import weakref
 from contextlib import suppress
 
-from engine.sandbox.frames import Reader, receive, send
+from engine.sandbox.frames import Frames
 
 WALL = 10.0  # a process that waits for a core may take this multiple of its CPU seconds
 _POLL = 0.05  # seconds between looks at the time that a process has used
-_START_SECONDS = 10.0  # a forked process must answer within these
+_START_SECONDS = 10.0  # a forked process must answer in this time
+
+
+def spawn(module: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """Run a module of this program in a new process, whose argument is the descriptor of a socket.
+
+    Returns the other end of the socket, and the process. Raises OSError.
+    """
+    ours, theirs = socket.socketpair()
+    with theirs:
+        # -P: modules in the current directory are not ours.
+        command = [sys.executable, "-P", "-m", module, str(theirs.fileno())]
+        try:
+            return ours, subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        except OSError:
+            ours.close()
+            raise
 
 
 class Sandbox:
@@ -29,18 +45,12 @@ class Sandbox:
 
         Raises RuntimeError if the task cannot be prepared, OSError if there is no process.
         """
-        self._end, theirs = socket.socketpair()
-        with theirs:
-            command = [sys.executable, "-P", "-m", "engine.sandbox.worker", str(theirs.fileno())]
-            try:
-                self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-            except OSError:
-                self._end.close()
-                raise
+        self._end, self._process = spawn("engine.sandbox.worker")
         self.end = weakref.finalize(self, _end, self._end, self._process)
+        frames = Frames(self._end)
         try:
-            send(self._end, pickle.dumps((task, payload, memory), pickle.HIGHEST_PROTOCOL))
-            refusal = receive(self._end).decode()
+            frames.send(pickle.dumps((task, payload, memory), pickle.HIGHEST_PROTOCOL))
+            refusal = frames.receive().decode()
         except (EOFError, OSError):
             self.end()
             raise ChildProcessError("it has ended") from None
@@ -71,12 +81,11 @@ class Child:
 
     def __init__(self, end: socket.socket, most_bytes: int) -> None:
         """Wait until the process answers. Raises OSError if it does not."""
-        self._end = end
-        self._reader = Reader(end, most_bytes)
+        self._end, self._frames = end, Frames(end, most_bytes)
         self.end = weakref.finalize(self, end.close)  # the process reads the end of its socket, and ends
         end.settimeout(_START_SECONDS)
         try:
-            self.pid: int = struct.unpack("<I", self._reader.read() or b"")[0]
+            self.pid: int = struct.unpack("<I", self._frames.receive())[0]
         except (EOFError, OSError, ValueError, struct.error) as error:
             self.end()
             raise ChildProcessError(str(error) or "it has ended") from None
@@ -99,7 +108,7 @@ class Child:
     def send(self, frame: bytes, seconds: float = _POLL) -> None:
         """Write a frame within `seconds`. Raises OSError if the process is gone or does not read."""
         self._end.settimeout(seconds)
-        send(self._end, frame)
+        self._frames.send(frame)
 
     def receive(self, seconds: float) -> bytes:
         """Wait for a frame that the process computes.
@@ -109,9 +118,11 @@ class Child:
         """
         self._end.settimeout(_POLL)
         before, started = self.cpu_seconds, time.monotonic()
-        while (frame := self._reader.read()) is None:
-            if self.cpu_seconds - before > seconds or time.monotonic() - started > WALL * seconds:
-                with suppress(ProcessLookupError):
-                    os.kill(self.pid, signal.SIGKILL)
-                raise TimeoutError
-        return frame
+        while True:
+            try:
+                return self._frames.receive()
+            except TimeoutError:
+                if self.cpu_seconds - before > seconds or time.monotonic() - started > WALL * seconds:
+                    with suppress(ProcessLookupError):
+                        os.kill(self.pid, signal.SIGKILL)
+                    raise

@@ -4,8 +4,8 @@ A grammar or a chat template can hang, crash or exhaust its memory. This process
 runs no such program. For every socket that it receives it forks a child, which does. The death of a child ends nobody
 else, and a child ends when its socket is closed.
 
-The module of a task has two functions: `prepare(payload)` returns what children need, and `serve(end, prepared)` reads
-frames from a child's socket and answers them. A child sends its process id first.
+The module of a task has two functions: `prepare(payload)` returns what children need, and `serve(frames, prepared)`
+answers the frames that a child receives. A child sends its process id first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
 
-from engine.sandbox.frames import receive, send
+from engine.sandbox.frames import Frames
 
 _PR_SET_PDEATHSIG = 1
 
@@ -35,18 +35,19 @@ def main(descriptor: int) -> int:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system removes ended children
     host = socket.socket(fileno=descriptor)
+    frames = Frames(host)
     try:
-        name, payload, memory = pickle.loads(receive(host))
+        name, payload, memory = pickle.loads(frames.receive())
     except (EOFError, OSError):
         return 1
     try:
         task = import_module(name)
         prepared = task.prepare(payload)
     except Exception as error:
-        send(host, f"{type(error).__name__}: {error}".encode())
+        frames.send(f"{type(error).__name__}: {error}".encode())
         return 1
     del payload
-    send(host, b"")
+    frames.send(b"")
     while True:
         try:
             _, descriptors, _, _ = socket.recv_fds(host, 1, 1)
@@ -58,19 +59,19 @@ def main(descriptor: int) -> int:
         with suppress(OSError):  # no more processes: the closed socket says so
             if os.fork() == 0:
                 host.close()
-                _child(parent, socket.socket(fileno=descriptors[0]), task, prepared, memory)
+                _child(parent, Frames(socket.socket(fileno=descriptors[0])), task, prepared, memory)
         os.close(descriptors[0])
 
 
-def _child(parent: int, end: socket.socket, task: ModuleType, prepared: object, memory: int) -> NoReturn:
+def _child(parent: int, frames: Frames, task: ModuleType, prepared: object, memory: int) -> NoReturn:
     """Run programs until the socket is closed. Never returns."""
     code = 1
     try:
         _end_with(parent)
         _silence()
         _limit(memory)
-        send(end, struct.pack("<I", os.getpid()))
-        task.serve(end, prepared)
+        frames.send(struct.pack("<I", os.getpid()))
+        task.serve(frames, prepared)
         code = 0
     except (EOFError, OSError):
         code = 0  # the program is needed no longer

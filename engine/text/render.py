@@ -7,14 +7,13 @@ the reason why there is none.
 from __future__ import annotations
 
 import pickle
-import socket
 from typing import Any
 
 from transformers.utils.chat_template_utils import render_jinja_template
 
-from engine.sandbox.frames import receive, send
+from engine.sandbox.frames import Frames
 
-_MOST_REASON = 1000  # characters
+_MOST_REASON = 1000  # the most characters of a reason
 
 
 def prepare(most_bytes: int) -> int:
@@ -22,12 +21,12 @@ def prepare(most_bytes: int) -> int:
     return most_bytes
 
 
-def serve(end: socket.socket, most_bytes: int) -> None:
+def serve(frames: Frames, most_bytes: int) -> None:
     """Render chats until the socket is closed."""
     while True:
-        template, arguments = pickle.loads(receive(end))
+        template, arguments = pickle.loads(frames.receive())
         answer = _answer(template, arguments)
-        send(end, answer if len(answer) <= most_bytes else b"-the prompt has more than %d bytes" % most_bytes)
+        frames.send(answer if len(answer) <= most_bytes else b"-the prompt has more than %d bytes" % most_bytes)
 
 
 def _answer(template: str, arguments: dict[str, Any]) -> bytes:

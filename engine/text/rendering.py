@@ -16,8 +16,8 @@ from engine.sandbox.host import WALL, Child, Sandbox
 SECONDS = 2.0  # CPU seconds to render a chat, the compilation of a template at its first use included
 # A template that took longer has a tenth of it for a while, so that its other chats need not wait long for such ones.
 _REDUCED, _PROBATION = 0.1, 30.0  # seconds
-_MEMORY = 512 * 2**20  # bytes, beside what the process needs itself
-_MOST_BYTES = 64 * 2**20  # bytes of a prompt, at most
+_MEMORY = 512 * 2**20  # the most bytes beside those that the process needs itself
+_MOST_BYTES = 64 * 2**20  # the most bytes of a prompt
 
 
 class TemplateError(ValueError):

@@ -71,9 +71,10 @@ class Tokenizer:
     ) -> None:
         """`templates` by name ("default", "tool_use"); `special` are the special tokens that templates may use."""
         self.backend = backend
-        self._added = frozenset(backend.get_added_tokens_decoder())
+        self._added = backend.get_added_tokens_decoder()
         self._byte_level = "ByteLevel" in str(backend.decoder)
         self._templates = dict(templates or {})
+        self._all_templates = "\n".join(self._templates.values())
         self._special = dict(special or {})
 
     def restrict(self, rows: int) -> None:
@@ -91,7 +92,7 @@ class Tokenizer:
             model["vocab"] = model["vocab"][:rows]
         with library_errors(ModelError, "the tokenizer needs tokens for which the model has no embedding"):
             self.backend = BackendTokenizer.from_str(json.dumps(description))
-        self._added = frozenset(self.backend.get_added_tokens_decoder())
+        self._added = self.backend.get_added_tokens_decoder()
 
     @classmethod
     def from_directory(cls, directory: Path) -> Tokenizer:
@@ -104,8 +105,8 @@ class Tokenizer:
         _check_growth(path, backend)
         backend.no_truncation()  # training scripts may have saved theirs
         backend.no_padding()
-        config_path = directory / "tokenizer_config.json"
-        config = read_json(config_path) if config_path.exists() else {}
+        path = directory / "tokenizer_config.json"
+        config = read_json(path) if path.exists() else {}
         special = {
             key: _text(value)
             for key, value in config.items()
@@ -122,8 +123,8 @@ class Tokenizer:
     @property
     def turn_end_ids(self) -> set[int]:
         """The ids of special tokens that are known to end a turn, and that the chat templates write."""
-        added, templates = self.backend.get_added_tokens_decoder(), "\n".join(self._templates.values())
-        return {i for i, t in added.items() if t.special and t.content in ENDS and t.content in templates}
+        ends = ((i, token.content) for i, token in self._added.items() if token.special)
+        return {i for i, text in ends if text in ENDS and text in self._all_templates}
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Decode tokens, special ones included."""
@@ -176,10 +177,8 @@ class Tokenizer:
     @cached_property
     def _literal(self) -> LiteralText:
         """Breaks special tokens, and the added tokens that the chat templates use."""
-        templates = "\n".join(self._templates.values())
-        added = self.backend.get_added_tokens_decoder().values()
-        special = [token.content for token in added if token.special]
-        others = [token.content for token in added if not token.special and token.content in templates]
+        special = [token.content for token in self._added.values() if token.special]
+        others = [token.content for token in self._added.values() if not token.special]
         splitter = self.backend.pre_tokenizer
 
         def split(text: str) -> list[str]:
@@ -188,22 +187,20 @@ class Tokenizer:
             with library_errors(RequestError, "The model's tokenizer fails at a marker"):
                 return [text[first:last] for _, (first, last) in splitter.pre_tokenize_str(text)]
 
-        return LiteralText(special, others, split)
+        return LiteralText(special, [text for text in others if text in self._all_templates], split)
 
     @property
     def tool_format(self) -> str:
         """The tool-call format of the chat template, by the name that `--tool-call-parser` has for it; "": no tools."""
-        text = "\n".join(self._templates.values())
-        if "tools" not in text:
+        if "tools" not in self._all_templates:
             return ""
         marks = {"hermes": "<tool_call>", "mistral": "[TOOL_CALLS]", "llama3_json": '"parameters"'}
-        return next((name for name, mark in marks.items() if mark in text), "")
+        return next((name for name, mark in marks.items() if mark in self._all_templates), "")
 
     @property
     def thinks(self) -> bool:
         """Whether the model writes reasoning between <think> tags."""
-        template = "<think>" in "\n".join(self._templates.values())
-        return template or self.backend.token_to_id("<think>") is not None
+        return "<think>" in self._all_templates or self.backend.token_to_id("<think>") is not None
 
     def added_token_id(self, text: str) -> int | None:
         """Return the id of an added token (special tokens, tags), or None if `text` does not name one."""
@@ -212,9 +209,8 @@ class Tokenizer:
 
     def is_special(self, text: str) -> bool:
         """Return whether `text` names a special token, which decoded text omits."""
-        token = self.backend.token_to_id(text)
-        added = None if token is None else self.backend.get_added_tokens_decoder().get(token)
-        return added is not None and bool(added.special)
+        token = self.added_token_id(text)
+        return token is not None and bool(self._added[token].special)
 
     @property
     def has_chat_template(self) -> bool:
