@@ -57,7 +57,14 @@ class RequestFailedError(KnapServeError):
     """The engine failed to serve one request. Other requests are not affected."""
 
 
-class ContextLengthError(RequestError):
+class PromptError(RequestError):
+    """The prompt is at fault. `param` is "prompt", for which an API has its own name."""
+
+    def __init__(self, message: str, *, param: str = "prompt") -> None:
+        super().__init__(message, param=param)
+
+
+class ContextLengthError(PromptError):
     """Prompt and completion together exceed the model's context length, all in tokens.
 
     `completion` is None if the request sets no limit. `characters`: those of a prompt that is too long to be tokenised.

@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import chain
 from typing import NamedTuple
 
-from engine.errors import ContextLengthError, RequestError, RequestFailedError, UnknownPolicyError
+from engine.errors import ContextLengthError, PromptError, RequestError, RequestFailedError, UnknownPolicyError
 from engine.plans import Variants
 
 
@@ -280,9 +280,9 @@ class EngineInfo:
 def check_request(info: EngineInfo, request: GenerateRequest) -> None:
     """Refuse a request that can never run. Raises RequestError, ContextLengthError, UnknownPolicyError."""
     if not request.prompt:
-        raise RequestError("The prompt is empty.", param="prompt")
+        raise PromptError("The prompt is empty.")
     if min(request.prompt) < 0 or max(request.prompt) >= info.vocab_size:
-        raise RequestError(f"Token ids lie between 0 and {info.vocab_size - 1}.", param="prompt")
+        raise PromptError(f"Token ids lie between 0 and {info.vocab_size - 1}.")
     info.check_policy(request.draft_policy)
     completion = request.sampling.max_tokens or 1
     if len(request.prompt) + completion > info.max_model_len:

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from engine.api import Engine
 from server import openapi
 from server.apis import bodies, replies
-from server.apis.messages.bodies import CountTokensRequest, MessagesRequest
+from server.apis.messages.bodies import CountTokensRequest
 from server.apis.messages.replies import AnthropicErrorReply
 from server.apis.paths import PATHS
 from server.config import ServerConfig
@@ -27,14 +27,8 @@ from server.metrics.throughput import ThroughputLog
 from server.routes import build_router
 from server.services import Services
 
-_BODIES = (
-    bodies.ChatCompletionRequest,
-    bodies.CompletionRequest,
-    bodies.TokenizeRequest,
-    bodies.DetokenizeRequest,
-    MessagesRequest,
-    CountTokensRequest,
-)
+# Beside the bodies of the APIs.
+_BODIES = (bodies.TokenizeRequest, bodies.DetokenizeRequest, CountTokensRequest)
 _STREAMED = (replies.ChatCompletionChunk, replies.CompletionChunk, replies.ErrorReply, AnthropicErrorReply)
 
 
@@ -44,7 +38,8 @@ class _App(FastAPI):
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
             document = super().openapi()
-            openapi.complete(document, (*_BODIES, self.state.services.responses.body), _STREAMED)
+            services: Services = self.state.services
+            openapi.complete(document, (*_BODIES, *(api.body for api in services.apis.values())), _STREAMED)
         return super().openapi()
 
 

@@ -1,6 +1,6 @@
 """What a client asks of a model: typed values between the APIs and the prompt.
 
-Each value knows its path in the client's body, such as "messages[0].content", which errors name.
+What may be refused after the body is read knows its path in the body, such as "tools[0].input_schema".
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ class Turn:
 
     role: Role
     text: str
-    path: str
     thought: str = ""
     calls: Sequence[Call] = ()
     result_of: str | None = None  # id of the call whose result a tool's turn has
@@ -45,7 +44,6 @@ class Tool:
     """A function that the model may call."""
 
     name: str
-    path: str
     parameters_path: str
     description: str | None = None
     parameters: Mapping[str, Any] | None = None  # JSON schema of its arguments
@@ -114,40 +112,40 @@ class Turns:
         self._thoughts: list[str] = []  # before the next answer
         self._later: list[str] = []  # texts after the first call of the last turn
 
-    def say(self, role: Role, text: str, path: str) -> None:
+    def say(self, role: Role, text: str) -> None:
         """Add a turn. The text of an answer after its calls is part of the same turn."""
         if role != "assistant":
-            self.end_thought(path)
+            self.end_thought()
         elif self._calls and not self._thoughts:
             self._later.append(text)
             return
-        self._add(Turn(role, text, path))
+        self._add(Turn(role, text))
 
     def think(self, text: str) -> None:
         """Add a thought, which belongs to the next answer."""
         if text:
             self._thoughts.append(text)
 
-    def call(self, call: Call, path: str) -> None:
+    def call(self, call: Call) -> None:
         """Add a tool call to the last turn, if that is an answer, else to a new one."""
         if self._thoughts or not self._turns or self._turns[-1].role != "assistant":
-            self._add(Turn("assistant", "", path))
+            self._add(Turn("assistant", ""))
         self._calls.append(call)
 
-    def result(self, id: str, text: str, path: str) -> None:
+    def result(self, id: str, text: str) -> None:
         """Add the result of a tool call."""
-        self.end_thought(path)
-        self._add(Turn("tool", text, path, result_of=id))
+        self.end_thought()
+        self._add(Turn("tool", text, result_of=id))
 
-    def end_thought(self, path: str) -> None:
+    def end_thought(self) -> None:
         """Add an answer that ended within its thought, if there is one."""
         self._end_answer()
         if self._thoughts:
-            self._add(Turn("assistant", "", path))
+            self._add(Turn("assistant", ""))
 
     def all(self) -> list[Turn]:
         """Return the turns."""
-        self.end_thought(self._path)
+        self.end_thought()
         return self._turns
 
     def _end_answer(self) -> None:

@@ -1,4 +1,4 @@
-"""Fields that the bodies of all four APIs share, and the types of fields that several of them have."""
+"""Fields that the bodies of all APIs share, and the types of fields that several of them have."""
 
 import re
 from typing import Annotated

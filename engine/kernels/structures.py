@@ -40,7 +40,7 @@ class Linear(Structure):
 
 
 class Layer(Structure):
-    """Hold one layer's linear layers, each for TARGET and for LOW_BIT (`architecture.spec`)."""
+    """Hold one layer's linear layers, each for TARGET and for LOW_BIT (`plans`)."""
 
     _fields_ = _fields(
         (c_void_p, "attention_norm mlp_norm qk_norm"), (Linear * 2, "qkv output gate_up down"), (c_int32, "window")

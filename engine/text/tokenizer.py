@@ -14,7 +14,7 @@ from typing import Any
 from tokenizers import Tokenizer as BackendTokenizer
 
 from engine.architecture.spec import read_json
-from engine.errors import KnapServeError, ModelError, RequestError
+from engine.errors import KnapServeError, ModelError, PromptError, RequestError
 from engine.text.literal import BREAK, LiteralText
 from engine.text.rendering import TemplateError, template_renderer
 
@@ -240,7 +240,7 @@ class Tokenizer:
             )
         template = self._templates.get("tool_use" if tools else "default") or self._templates.get("default")
         if template is None:
-            raise RequestError("This model has no chat template; use /v1/completions.", param="messages")
+            raise PromptError("This model has no chat template; send a prompt without a chat.")
         if "developer" not in template:  # the older name of the role
             messages = [m | {"role": "system"} if m["role"] == "developer" else m for m in messages]
         if literal:
@@ -257,7 +257,7 @@ class Tokenizer:
         try:
             return template_renderer().render(template, arguments)
         except TemplateError as error:
-            raise RequestError(f"The chat template rejects these messages: {error}", param="messages") from None
+            raise PromptError(f"The chat template rejects these messages: {error}") from None
 
 
 def _check_growth(path: Path, backend: BackendTokenizer) -> None:

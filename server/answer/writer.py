@@ -85,16 +85,16 @@ class BlockWriter(ReplyWriter):
     @abstractmethod
     def begin_answer(self) -> Iterable[Event]: ...
 
-    @abstractmethod
-    def begin(self, block: Block) -> Iterable[Event]: ...
+    def begin(self, block: Block) -> Iterable[Event]:
+        return ()
 
     @abstractmethod
     def extend(self, block: Block, text: str, piece: Piece) -> Iterable[Event]:
         """Return the events for more text of the open block. `piece` has its log-probabilities."""
 
-    @abstractmethod
     def close(self, block: Block, *, complete: bool) -> Iterable[Event]:
         """Return the events that end a block. It is not `complete` if the answer fails within it."""
+        return ()
 
     @abstractmethod
     def end_answer(self, chunk: Chunk) -> Iterable[Event]:
@@ -162,6 +162,9 @@ class BlockWriter(ReplyWriter):
             data = event if isinstance(event, Encoded) else encode_event(event)
             frames.append(f"event: {name}\ndata: {data}\n\n")
         return "".join(frames).encode("ascii")
+
+    def error(self, error: APIError) -> bytes:
+        return self.written([("error", dict(error.body()))])
 
     def add(self, chunks: Iterable[Chunk]) -> None:
         for chunk in chunks:

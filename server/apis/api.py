@@ -1,5 +1,6 @@
 """What all APIs have in common: bodies in, requests with the writers of their replies out."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,11 @@ from server.options import MAX_BIASES, Options
 from server.prepare import ParsedRequest, Preparer
 from server.prompt import ChatPrompts, Encoder
 
+log = logging.getLogger("knapserve.server")
+
 RequestT = TypeVar("RequestT", bound=Options)
+
+_MAX_WARNED = 100  # names of fields come from clients, so their number must have a limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +35,14 @@ class Model:
 class Api(ABC):
     """One API. `parse` is thread-safe, and long bodies run it in a thread."""
 
-    prompt_path: ClassVar[str]  # field of the body with the prompt
+    body: type[Options]
     fields: FieldCheck
+    prompt_path: ClassVar[str]  # field of the body with the prompt
     renders: ClassVar[bool] = True  # the prompt is a chat
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        self._warned: set[str] = set()  # unknown fields that the log has named
 
     def size(self, raw: bytes) -> int:
         """Return the bytes of a body with all that it may refer to."""
@@ -51,9 +58,13 @@ class Api(ABC):
     def read(self, kind: type[RequestT], body: dict[str, Any]) -> RequestT:
         """Return a validated body without null fields. Raises APIError.
 
-        3.0 counts as 3 where a field is an integer, as with other servers.
+        3.0 counts as 3 where a field is annotated as `int` or `int | None`, as with other servers. In parts of a body,
+        `server.edge.reading.Whole` does the same.
         """
-        self.fields(body)
+        for name in self.fields.unknown(body):
+            if name not in self._warned and len(self._warned) < _MAX_WARNED:
+                self._warned.add(name)
+                log.warning("ignoring the unknown request field %.80r", name)
         if isinstance(biases := body.get("logit_bias"), dict) and len(biases) > MAX_BIASES:
             raise invalid(f"'logit_bias' must have at most {MAX_BIASES} entries.", "logit_bias")
         for name in _integers(kind):

@@ -31,7 +31,7 @@ StopStrings = StopString | Annotated[list[StopString], Field(max_length=MAX_STOP
 _TEXT = {"type": "string", "minLength": 1}
 _IDS = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}
 _LISTS = [{"type": "array", "items": items, "minItems": 1, "maxItems": MAX_PROMPTS} for items in (_TEXT, _IDS)]
-# `translate` checks prompts: pydantic would report an error for each of a million token ids.
+# `server.apis.completions` checks prompts: pydantic would report an error for each of a million token ids.
 Prompt = Annotated[Any, WithJsonSchema({"anyOf": [_TEXT, _IDS, *_LISTS]})]
 
 

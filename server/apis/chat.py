@@ -16,6 +16,7 @@ from server.prepare import Ask, ParsedRequest
 
 
 class ChatApi(Api):
+    body = bodies.ChatCompletionRequest
     prompt_path = "messages"
     fields = CHAT_FIELDS
 
@@ -73,12 +74,11 @@ def tools(offered: Sequence[bodies.Tool]) -> list[Tool]:
     """Return the tools of a body, in their order."""
     found = []
     for index, tool in enumerate(offered):
-        function, path = tool.function, f"tools[{index}].function"
+        function, path = tool.function, f"tools[{index}].function.parameters"
         found.append(
             Tool(
                 function.name,
                 path,
-                f"{path}.parameters",
                 function.description,
                 function.parameters,
                 function.strict,
@@ -137,7 +137,7 @@ def turns(messages: Sequence[bodies.Message]) -> list[Turn]:
         result = fields.pop("tool_call_id", None)
         if message.role == "function":
             result = function
-        found.append(Turn(role, text or "", path, thought, calls, None if result is None else str(result), fields))
+        found.append(Turn(role, text or "", thought, calls, None if result is None else str(result), fields))
     return found
 
 

@@ -21,6 +21,7 @@ _DEFAULT_TOKENS = 16  # OpenAI's
 
 
 class CompletionApi(Api):
+    body = CompletionRequest
     prompt_path = "prompt"
     fields = COMPLETION_FIELDS
     renders = False

@@ -5,18 +5,15 @@ the default behaviour. Fields that cannot change the output are ignored. Unknown
 name. `tests/http/test_vendor_fields.py` compares the tables with the schemas of OpenAI, Anthropic, vLLM and llama.cpp.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from server.apis.bodies import ChatCompletionRequest, CompletionRequest
 from server.edge.errors import invalid
 
-log = logging.getLogger("knapserve.server")
-
 Defaults = tuple[Any, ...] | Callable[[Mapping[str, Any]], bool]
 NO_VALUE: Defaults = ()
-_MAX_WARNED = 100  # limits the set and the log, as names come from clients
 
 
 def _best_of_n(body: Mapping[str, Any]) -> bool:
@@ -177,7 +174,7 @@ def _equal(value: object, default: object) -> bool:
 
 
 class FieldCheck:
-    """Check the fields of one type of request. Remembers the names that it has warned about."""
+    """The fields of one type of request: those that are read, ignored or refused."""
 
     def __init__(
         self,
@@ -190,16 +187,16 @@ class FieldCheck:
         self.refused, self.inside = refused, inside
         self.known = frozenset(known) | frozenset(IGNORED)
         self._advice = _ADVICE | dict(advice or {})
-        self._warned: set[str] = set()
 
     @classmethod
     def of_other_api(
         cls,
         known: Iterable[str],
-        ignored: Mapping[str, str],
-        refused: Mapping[str, Defaults],
-        inside: Inside,
+        *,
         names: Mapping[str, str],
+        ignored: Mapping[str, str] = MappingProxyType({}),
+        refused: Mapping[str, Defaults] = MappingProxyType({}),
+        inside: Inside = MappingProxyType({}),
     ) -> "FieldCheck":
         """Return a check that refuses what chats refuse, and the names that fields have in chats only.
 
@@ -214,20 +211,20 @@ class FieldCheck:
         advice = {old: f": use '{new}'" for old, new in names.items()}
         return cls((*known, *ignored), {**of_chats, **_CHAT, **refused}, inside, advice)
 
-    def __call__(self, body: Mapping[str, Any]) -> None:
-        """Raise a 400 for the first unsupported field of `body`, which has no null fields."""
+    def unknown(self, body: Mapping[str, Any]) -> list[str]:
+        """Return the unknown fields of `body`, which has no null fields. Raises a 400 for an unsupported one."""
+        unknown = []
         for name in body:
-            if name in self.known:
-                continue
-            if name in self.refused:
+            if name in self.refused and name not in self.known:
                 self._refuse(name, name, body, self.refused[name])
-            else:
-                self._warn(name)
+            elif name not in self.known:
+                unknown.append(name)
         for path, fields in self.inside.items():
             for param, item in _objects(body, path):
                 for name, default in fields.items():
                     if item.get(name) is not None:
                         self._refuse(name, f"{param}.{name}", item, default, f"{path}.{name}")
+        return unknown
 
     def _refuse(self, name: str, param: str, body: Mapping[str, Any], default: Defaults, path: str = "") -> None:
         """Raise a 400 unless field `name` of `body` has a default value."""
@@ -235,11 +232,6 @@ class FieldCheck:
             general = ": omit it" if default == NO_VALUE else ", except with its default value"
             advice = self._advice.get(path, self._advice.get(name, general))
             raise invalid(f"'{param}' is not supported{advice}.", param)
-
-    def _warn(self, name: str) -> None:
-        if name not in self._warned and len(self._warned) < _MAX_WARNED:
-            self._warned.add(name)
-            log.warning("ignoring the unknown request field %.80r", name)
 
 
 def _objects(item: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -3,8 +3,8 @@
 import re
 
 from server.apis.messages.errors import error_body
+from server.config import GENERATING
 from server.edge.asgi import Dialect, Paths
-from server.metrics.registry import GENERATING
 
 # What Azure's clients put before the names of endpoints. A deployment's name may have slashes.
 _AZURE = re.compile(r"^/openai/(?:v1/|deployments/.+?/(?=chat/completions|completions)|(?=models|responses))")

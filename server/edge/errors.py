@@ -20,8 +20,10 @@ from engine.errors import (
     EngineDrainingError,
     EngineRestartingError,
     EngineUnavailableError,
+    PromptError,
     QueueFullError,
     RequestError,
+    RequestFailedError,
 )
 
 log = logging.getLogger("knapserve.server")
@@ -105,6 +107,8 @@ def as_api_error(error: Exception, prompt_param: str | None = None) -> APIError:
 
     `prompt_param` is the name of the endpoint's prompt field.
     """
+    message = "The server had an error while processing your request."
+    failed = APIError(500, message, type="server_error", code="internal")
     if isinstance(error, APIError):
         return error
     if isinstance(error, ContextLengthError):
@@ -115,6 +119,8 @@ def as_api_error(error: Exception, prompt_param: str | None = None) -> APIError:
             code="context_length_exceeded",
             lengths=(error.requested, error.limit),
         )
+    if isinstance(error, PromptError):
+        return invalid(str(error), prompt_param or error.param)
     if isinstance(error, RequestError):
         return invalid(str(error), error.param)
     if isinstance(error, QueueFullError):
@@ -128,8 +134,11 @@ def as_api_error(error: Exception, prompt_param: str | None = None) -> APIError:
         # The reason may contain paths and versions, so it goes to the log only.
         log.error("engine unavailable: %s", error)
         return unavailable("The engine is not available.", "engine_unavailable")
+    if isinstance(error, RequestFailedError):
+        log.error("a request has failed: %s", error, extra={"facts": {"request_id": REQUEST_ID.get()}})
+        return failed
     log.error("unexpected error", exc_info=error, extra={"facts": {"request_id": REQUEST_ID.get()}})
-    return APIError(500, "The server had an error while processing your request.", type="server_error", code="internal")
+    return failed
 
 
 def from_http_exception(request: Request, error: HTTPException, routes: Sequence[Route]) -> APIError:

@@ -81,7 +81,7 @@ def tool_call_grammar(
 ) -> str:
     """Return Lark rules for a call of these tools, or several if `parallel`.
 
-    `tool_format` is one of `server.answer.calls`. The caller has called `check_tools`. Raises APIError.
+    `tool_format` is one of `server.config.TOOL_FORMATS`. The caller has called `check_tools`. Raises APIError.
     """
     key = "parameters" if tool_format == "llama3_json" else "arguments"
     rules = [f"call: {' | '.join(f'call_{index}' for index in range(len(tools)))}"]

@@ -25,6 +25,7 @@ from prometheus_client import (
 
 from engine.api import Engine
 from engine.types import EngineStats, RequestRound, RoundReport
+from server.config import GENERATING
 from server.metrics.policy_metrics import ROUND_SECONDS, PolicyMetrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -88,7 +89,6 @@ _HISTOGRAMS: dict[str, tuple[str, Sequence[float]]] = {
     "request_params_max_tokens": ("Limit of generated tokens, the client's or the context's.", _UP_TO_CONTEXT),
 }
 
-GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
 _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
 
 

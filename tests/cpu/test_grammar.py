@@ -296,7 +296,7 @@ def test_a_tokenizer_may_have_more_tokens_than_the_model(core: EngineCore) -> No
 
 def tool(name: str, **properties: object) -> Tool:
     schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-    return Tool(name, "tools[0].function", "tools[0].function.parameters", parameters=schema)
+    return Tool(name, "tools[0].function.parameters", parameters=schema)
 
 
 TOOLS = [

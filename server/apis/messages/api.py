@@ -69,8 +69,11 @@ _BILLING = "x-anthropic-billing-header:"
 
 
 class MessagesApi(Api):
+    body = MessagesRequest
     prompt_path = "messages"
-    fields = FieldCheck.of_other_api(MessagesRequest.model_fields, IGNORED, _REFUSED, _REFUSED_INSIDE, _NAMES)
+    fields = FieldCheck.of_other_api(
+        MessagesRequest.model_fields, names=_NAMES, ignored=IGNORED, refused=_REFUSED, inside=_REFUSED_INSIDE
+    )
 
     def parse(self, raw: bytes, key: str) -> tuple[ParsedRequest, ReplyWriter]:
         request = self.read(MessagesRequest, read_object(raw))
@@ -97,7 +100,7 @@ class MessagesApi(Api):
     def _conversation(self, request: CountTokensRequest) -> Conversation:
         turns = Turns("messages")
         if request.system:
-            turns.say("system", _system(request.system), "system")
+            turns.say("system", _system(request.system))
         for index, message in enumerate(request.messages):
             _add(turns, message, f"messages[{index}]")
         found = turns.all()
@@ -141,7 +144,7 @@ def _text(block: object, path: str) -> str:
 
 def _add(turns: Turns, message: Message, path: str) -> None:
     if isinstance(message.content, str):
-        turns.say(message.role, message.content, path)
+        turns.say(message.role, message.content)
     elif message.role == "assistant":
         _add_answer(turns, message.content, path)
     else:
@@ -154,11 +157,11 @@ def _add_question(turns: Turns, message: Message, blocks: Sequence[object], path
     for index, block in enumerate(blocks):
         name = f"{path}.content[{index}]"
         if isinstance(block, ResultBlock) and block.type == "tool_result" and message.role == "user":
-            turns.result(block.tool_use_id, _result(block, name), path)
+            turns.result(block.tool_use_id, _result(block, name))
         else:
             texts.append(_text(block, name))
     if texts or not blocks:
-        turns.say(message.role, "\n".join(texts), path)
+        turns.say(message.role, "\n".join(texts))
 
 
 def _add_answer(turns: Turns, blocks: Sequence[Any], path: str) -> None:
@@ -167,7 +170,7 @@ def _add_answer(turns: Turns, blocks: Sequence[Any], path: str) -> None:
 
     def say() -> None:
         if texts:
-            turns.say("assistant", "".join(texts), path)
+            turns.say("assistant", "".join(texts))
             texts.clear()
 
     for index, block in enumerate(blocks):
@@ -177,9 +180,9 @@ def _add_answer(turns: Turns, blocks: Sequence[Any], path: str) -> None:
         if isinstance(block, CallBlock | ResultBlock | ThinkingBlock):
             say()
         if isinstance(block, CallBlock):
-            turns.call(Call(block.name, block.input, block.id), path)
+            turns.call(Call(block.name, block.input, block.id))
         elif isinstance(block, ResultBlock):
-            turns.result(block.tool_use_id, _result(block, name), path)
+            turns.result(block.tool_use_id, _result(block, name))
         elif isinstance(block, ThinkingBlock):
             turns.think(block.thinking)
         else:
@@ -195,10 +198,9 @@ def _result(block: ResultBlock, path: str) -> str:
 
 
 def _tool(request: CountTokensRequest, index: int) -> Tool:
-    tool, path = request.tools[index], f"tools[{index}]"
+    tool, schema = request.tools[index], f"tools[{index}].input_schema"
     fields = {} if tool.input_examples is None else {"input_examples": tool.input_examples}
-    schema = f"{path}.input_schema"
-    return Tool(tool.name, path, schema, tool.description, tool.input_schema, tool.strict, fields)
+    return Tool(tool.name, schema, tool.description, tool.input_schema, tool.strict, fields)
 
 
 def _choice(choice: ToolChoice) -> Choice:

@@ -65,20 +65,24 @@ class _Items:
 
 
 def _field_check(body: type[bodies.ResponsesRequest]) -> FieldCheck:
-    return FieldCheck.of_other_api(body.model_fields, IGNORED, _REFUSED, _REFUSED_INSIDE, _NAMES)
+    return FieldCheck.of_other_api(
+        body.model_fields, names=_NAMES, ignored=IGNORED, refused=_REFUSED, inside=_REFUSED_INSIDE
+    )
 
 
 class ResponsesApi(Api):
     """Responses are stored, and requests may refer to stored ones, if there is a store."""
 
-    prompt_path = "input"
+    body: type[bodies.ResponsesRequest] = bodies.ResponsesRequest
     fields = _field_check(bodies.ResponsesRequest)
+    prompt_path = "input"
 
     def __init__(self, model: Model, store: ResponseStore | None = None, max_bytes: int = 0) -> None:
         """`max_bytes`: most bytes of a request with all that it refers to."""
         super().__init__(model)
         self._store, self._max_bytes = store, max_bytes
-        self.body: type[bodies.ResponsesRequest] = bodies.ResponsesRequest if store is None else bodies.StoringRequest
+        if store is not None:
+            self.body = bodies.StoringRequest
         self.fields = _field_check(self.body)
 
     def size(self, raw: bytes) -> int:
@@ -200,7 +204,7 @@ def _offered(request: bodies.ResponsesRequest, items: _Items) -> dict[str, Offer
 def _conversation(request: bodies.ResponsesRequest, items: _Items, offered: Mapping[str, OfferedTool]) -> Conversation:
     turns = Turns("input")
     if request.instructions is not None:
-        turns.say("system", request.instructions, "instructions")
+        turns.say("system", request.instructions)
     for item, path in items.all:
         _add(turns, item, path)
     found = turns.all()
@@ -265,10 +269,10 @@ def _add(turns: Turns, item: bodies.Item, path: str) -> None:
             turns.think("\n".join(_texts(item.content or item.summary, _REASONING_PARTS, f"{path}.{field}")))
         case bodies.OutputItem():
             id = item.call_id or (item.model_extra or {}).get("approval_request_id") or item.id or item.type
-            turns.result(str(id), _result(item, path), path)
+            turns.result(str(id), _result(item, path))
         case bodies.CallItem():
             name, arguments = _called(item)
-            turns.call(Call(name, arguments, item.call_id or item.id or item.type), path)
+            turns.call(Call(name, arguments, item.call_id or item.id or item.type))
         case bodies.OtherItem():
             if item.type != "mcp_list_tools":  # lists of tools that run on OpenAI's servers
                 reason = "this model reads text and calls only"
@@ -278,7 +282,7 @@ def _add(turns: Turns, item: bodies.Item, path: str) -> None:
 def _add_message(turns: Turns, item: bodies.MessageItem, path: str) -> None:
     texts = [*_texts(item.content, _TEXT_PARTS, f"{path}.content")]
     separator = "" if item.role == "assistant" else "\n"  # an answer's parts are one text
-    turns.say(item.role, separator.join(texts), path)
+    turns.say(item.role, separator.join(texts))
 
 
 def _texts(content: str | Sequence[Body], kinds: Mapping[str, str], path: str) -> Iterator[str]:

@@ -44,7 +44,7 @@ def offered_tools(tools: Iterable[Place]) -> dict[str, OfferedTool]:
         if isinstance(tool, bodies.CustomTool):
             found[name] = OfferedTool("custom_tool_call", tool.name, space, _custom(name, tool, path))
         else:
-            function = Tool(name, path, f"{path}.parameters", tool.description, tool.parameters, tool.strict)
+            function = Tool(name, f"{path}.parameters", tool.description, tool.parameters, tool.strict)
             found[name] = OfferedTool("function_call", tool.name, space, function)
         if len(found) > MAX_AGENT_TOOLS:
             raise invalid(f"A request can have at most {MAX_AGENT_TOOLS} tools.", "tools")
@@ -78,7 +78,7 @@ def _custom(name: str, tool: bodies.CustomTool, path: str) -> Tool:
         "required": [CUSTOM_INPUT],
         "additionalProperties": False,
     }
-    return Tool(name, path, f"{path}.parameters", description, parameters)
+    return Tool(name, f"{path}.parameters", description, parameters)
 
 
 def chosen(choice: str | bodies.ToolChoice, offered: Mapping[str, object]) -> Choice:
