@@ -56,7 +56,7 @@ class LatencyProfile:
     """Costs in seconds.
 
     Inner tuples hold the cost at the row counts `rows`, interpolated linearly, and extrapolated beyond the last. Parts
-    with weights have one per variant, starting with variant 1 (`architecture.spec`). `scan_at` has one per context
+    with weights have one per variant, starting with variant 1 (`engine.plans`). `scan_at` has one per context
     length in `contexts`, interpolated likewise, starting from 0 at context 0.
     """
 

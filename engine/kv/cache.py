@@ -1,8 +1,7 @@
 """Store K/V in pages: slot p of a slab lies in the page that the slab's table lists for block p // block_size.
 
 The K/V of a request's position p belongs into slot p. Accepting drafted tokens therefore only takes raising a count
-(`Request.computed`). Slots of rejected tokens lie beyond the count, and the next round overwrites them. A tree's rows
-take slots in their order; those of an accepted path move to the slots of their positions.
+(`Request.computed`). Slots of rejected tokens lie beyond the count, and the next round overwrites them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compute attention over pages. Passes of few rows per request have static shapes, so that CUDA graphs can hold them.
 
 A static pass has `sequences` × `width` rows, both powers of two. Padding rows write to a page that nobody reads and
-attend to nothing. All other passes (prompt chunks, trees, candidates) use torch's attention over gathered K/V.
+attend to nothing. All other passes (prompt chunks, candidates) use torch's attention over gathered K/V.
 """
 
 from __future__ import annotations
