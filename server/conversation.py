@@ -33,7 +33,7 @@ class Turn:
 
     role: Role
     text: str
-    thought: str = ""
+    thought: str | None = None
     calls: Sequence[Call] = ()
     result_of: str | None = None  # id of the call whose result a tool's turn has
     fields: Mapping[str, Any] = field(default_factory=dict)  # further ones, which chat templates may read
@@ -165,6 +165,6 @@ class Turns:
             raise invalid(f"A conversation can have at most {MAX_TURNS} messages.", self._path)
         self._calls = []
         if turn.role == "assistant":
-            turn = replace(turn, thought="\n".join(self._thoughts), calls=self._calls)
+            turn = replace(turn, thought="\n".join(self._thoughts) or None, calls=self._calls)
             self._thoughts = []
         self._turns.append(turn)

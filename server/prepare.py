@@ -39,6 +39,7 @@ class Ask:
     stop: Sequence[str] = ()
     n: int = 1  # choices of each prompt
     logprobs: int | None = None  # alternatives per token; None: no log-probabilities
+    logprobs_path: str = "logprobs"  # field that asks for them
     usage: Usage = Usage.AT_END  # in a stream
     rounds: bool = False  # figures of each round
 
@@ -154,6 +155,6 @@ class Preparer:
         if count > _MAX_LOGPROBS:
             raise invalid(
                 f"The reply could have {count} log-probabilities; the limit is {_MAX_LOGPROBS}. "
-                "Lower 'n' or 'max_tokens'.",
-                "logprobs",
+                "Ask for fewer tokens, alternatives or choices.",
+                ask.logprobs_path,
             )

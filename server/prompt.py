@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from engine.api import PromptTokenizer
-from engine.errors import ContextLengthError, RequestError
+from engine.errors import ContextLengthError, PromptError, RequestError
 from engine.types import EngineInfo, ThoughtLimit
 from server.answer.calls import TOOL_MARKS, make_parser
 from server.answer.pieces import ReplyFormat
@@ -211,14 +211,17 @@ class ChatPrompts:
             raise
 
     def _render(self, talk: Conversation, messages: list[Message], tools: list[Message]) -> str:
-        return self._tokenizer.render_chat(
-            messages,
-            tools,
-            talk.variables,
-            add_generation_prompt=talk.opens_turn and not talk.continues,
-            continue_final_message=talk.continues,
-            literal=self._literal,
-        )
+        try:
+            return self._tokenizer.render_chat(
+                messages,
+                tools,
+                talk.variables,
+                add_generation_prompt=talk.opens_turn and not talk.continues,
+                continue_final_message=talk.continues,
+                literal=self._literal,
+            )
+        except PromptError as error:  # the tokenizer does not know the field's name
+            raise PromptError(str(error), param=talk.path) from None
 
     def _tools(self, talk: Conversation) -> tuple[Sequence[Tool], Sequence[Tool]]:
         """Return the tools in the prompt, and those of which the model must call one."""

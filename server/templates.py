@@ -55,7 +55,7 @@ def _in_order(results: Sequence[Turn], calls: Sequence[str]) -> list[Turn]:
 
 def _message(turn: Turn, called: str | None, short_ids: bool) -> Message:
     message: Message = {"role": turn.role, "content": turn.text, **turn.fields}
-    if turn.thought:
+    if turn.thought is not None:
         message["reasoning_content"] = turn.thought
     if turn.calls:  # templates test whether the key exists
         message["tool_calls"] = [_call(call, short_ids) for call in turn.calls]

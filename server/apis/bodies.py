@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
 
 from server.answer.pieces import Usage
-from server.apis.parts import text_instead
+from server.apis.parts import MAX_AGENT_TOOLS, text_instead
 from server.conversation import MAX_TURNS, Form, FormKind
 from server.edge.errors import invalid
 from server.edge.reading import NullableModel, RequestModel
@@ -103,7 +103,7 @@ class NamedTool(RequestModel):
 
 class AllowedTools(RequestModel):
     mode: Literal["auto", "required"]
-    tools: Annotated[list[NamedTool], Field(min_length=1, max_length=MAX_TOOLS, fail_fast=True)]
+    tools: Annotated[list[NamedTool], Field(min_length=1, max_length=MAX_AGENT_TOOLS, fail_fast=True)]
 
 
 class ToolChoice(RequestModel):

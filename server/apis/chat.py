@@ -124,14 +124,16 @@ def turns(messages: Sequence[bodies.Message]) -> list[Turn]:
         if legacy is not None and not calls:
             function = f"call_{index}"
             calls = [_call({"id": function, "function": legacy}, f"{path}.function_call")]
-        text, thought = _text(message), ""
+        text, thought = _text(message), None
         role: Role = "tool" if message.role == "function" else message.role
         if role == "assistant":
             refusal = fields.pop("refusal", None)
             text = "\n".join(part for part in (text, refusal) if isinstance(part, str) and part)
-            # Templates know the older name.
-            thought = fields.pop("reasoning_content", None) or fields.pop("reasoning", None) or ""
+            thought = fields.pop("reasoning_content", None)  # templates know this older name
+            thought = thought or fields.pop("reasoning", None) or thought
             fields.pop("reasoning", None)
+            if not isinstance(thought, str | None):
+                raise invalid(f"'{path}.reasoning_content' must be a string.", f"{path}.reasoning_content")
         elif text is None and role != "tool":
             raise invalid("'content' is required in a message without tool calls.", f"{path}.content")
         result = fields.pop("tool_call_id", None)

@@ -119,7 +119,7 @@ def as_api_error(error: Exception, prompt_param: str | None = None) -> APIError:
             code="context_length_exceeded",
             lengths=(error.requested, error.limit),
         )
-    if isinstance(error, PromptError):
+    if isinstance(error, PromptError) and error.param == "prompt":
         return invalid(str(error), prompt_param or error.param)
     if isinstance(error, RequestError):
         return invalid(str(error), error.param)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, mo
 from server.edge.errors import APIError, invalid
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LARGE_NUMBER = re.compile(rb"[eE]\+?\d{3}|\d{309}")  # numbers that may be more than a float can hold
+_LARGE_NUMBER = re.compile(rb"\d[eE]\+?\d\d|\d{309}")  # numbers that may be more than a float can hold
 
 Model = TypeVar("Model", bound=BaseModel)
 Objects = BeforeValidator(lambda value: _objects(value))  # for lists: errors name the list, not its first item

@@ -37,7 +37,8 @@ def _is_names(value: Any) -> bool:
 
 
 _KINDS: list[tuple[str, Callable[[Any], bool], str]] = [
-    ("items additionalItems additionalProperties", lambda _: True, A_SCHEMA),
+    ("items", lambda _: True, A_SCHEMA),  # or a list of them, before draft 2020-12
+    ("additionalItems additionalProperties", lambda value: not isinstance(value, list), A_SCHEMA),
     ("allOf anyOf oneOf prefixItems", lambda value: isinstance(value, list), SCHEMAS),
     ("properties patternProperties", lambda value: isinstance(value, dict), NAMED_SCHEMAS),
     (

@@ -26,7 +26,8 @@ class References:
                     self._named.setdefault(base.removesuffix("#"), part)
                     base = base.partition("#")[0]
                 for anchor in (part.get("$anchor"), part.get("$dynamicAnchor")):
-                    self._named.setdefault(f"{base}#{anchor}", part)
+                    if isinstance(anchor, str):
+                        self._named.setdefault(f"{base}#{anchor}", part)
                 self._bases[id(part)] = base
             stack += [(inner, base) for inner in inside(part)]
         self._root_base = self._bases.get(id(root), "")
@@ -43,8 +44,10 @@ class References:
         for name in pointer.split("/")[1:]:
             name = unquote(name).replace("~1", "/").replace("~0", "~")
             if isinstance(found, list):
-                found = dict(zip(map(str, range(len(found))), found, strict=True))
-            found = found.get(name) if isinstance(found, dict) else None
+                index = int(name) if name.isdecimal() and len(name) < 10 else len(found)
+                found = found[index] if index < len(found) else None
+            else:
+                found = found.get(name) if isinstance(found, dict) else None
         return found if not pointer or pointer.startswith("/") else None
 
     def inside(self, part: object) -> list[Any]:

@@ -54,6 +54,7 @@ class _Rewriter:
         self._definitions: dict[str, Schema] = {}
         self._names: dict[tuple[int, bool] | str, str] = {}  # names of definitions, by part and `alone`, or by content
         self._waiting: list[tuple[str, dict[str, Any], bool]] = []
+        self._ends: dict[int, Schema] = {}  # results of `_followed` by part
         self._objects: dict[int, bool] = {}  # results of `_allows_object` by part
 
     def root(self, arguments: bool) -> dict[str, Any]:
@@ -109,7 +110,9 @@ class _Rewriter:
             if id(target) in passed:
                 raise self._refused(f"The schema's reference '{part[key]}' leads back to itself.")
             passed.add(id(target))
-            target = self._target(target, "$ref")
+            # The ends of chains are kept: many parts may name the beginning of a long one.
+            target = self._ends[id(target)] if id(target) in self._ends else self._target(target, "$ref")
+        self._ends |= dict.fromkeys(passed, target)
         return target
 
     def _definition(self, part: Schema, alone: bool) -> Schema:

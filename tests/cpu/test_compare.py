@@ -32,6 +32,7 @@ from engine.config.engine import EngineConfig
 from engine.core.policies import POLICIES
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
+from papers.settings import LayerSkipConfig
 from server.cli import main
 from tests.support import PREPARED, PROMPT_FILE
 from tests.support.cores import load
@@ -411,4 +412,5 @@ def test_a_contender_has_settings_of_its_own() -> None:
     assert [each.policy for each in found] == ["none", "lookup", "layerskip", "layerskip"]
     assert found[1].config.prompt_lookup.gamma == 3
     assert found[2].config == EngineConfig()
-    assert (found[3].config.layerskip.length, found[3].config.layerskip.exit) == ("adaptive", 2)
+    settings = found[3].config.of(LayerSkipConfig)
+    assert (settings.length, settings.exit) == ("adaptive", 2)

@@ -263,12 +263,12 @@ def test_ood_measures_domains_that_were_not_tuned_on(
     assert "Layer sets of knn-ssd were tuned on alpaca, code." in process.stdout
     found = json.loads((out / "ood.json").read_text("utf-8"))
     assert [cell["workload"] for cell in found["cells"]] == ["math"]
-    assert found["settings"]["policies"] == ["none", "self-sd", "knn-ssd"]
+    assert found["settings"]["policies"] == ["none", "knn-ssd", "self-sd"]
     process = paper(*flags, "--restart", *write_sets(model, tmp_path, "alpaca", "math"))
     assert (process.returncode, process.stdout) == (2, "")
     assert "layer sets were tuned on all domains of these prompts (alpaca, math); give --dataset" in process.stderr
     process = paper(*flags, "--restart", "--self-sd-sets", "none", "--knn-ssd-sets", "none")
-    assert "ood needs layer sets: self-sd: --self-sd-sets is none" in process.stderr
+    assert "ood needs layer sets: knn-ssd: --knn-ssd-sets is none; self-sd: --self-sd-sets is none" in process.stderr
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
-from tests.support.cores import TickingClock, load
+from tests.support.cores import load
+from tests.support.timed import TickingClock
 
 SAMPLING = SamplingParams(max_tokens=12, temperature=0.0)
 A_ROUND = 1e-9  # seconds: every turn ends after its first round

@@ -107,7 +107,7 @@ def test_the_copied_files_make_the_whole_package(tmp_path: Path) -> None:
     assert built.returncode == 0, built.stderr
     (wheel,) = tmp_path.glob("knapserve-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    code = {path.relative_to(source).as_posix() for folder in ("bench", "engine", "profiles", "server")
+    code = {path.relative_to(source).as_posix() for folder in ("bench", "engine", "papers", "profiles", "server")
             for path in (source / folder).rglob("*.py")}  # fmt: skip
     data = {"engine/kernels/kernels.cpp", "engine/kernels/layer_pass.h", "server/ui/page.html"}
     data |= {path.relative_to(source).as_posix() for path in (source / "server/ui").rglob("*") if path.is_file()}

@@ -8,7 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, ValidationError
 
+from engine.errors import PromptError
+from server.apis.bodies import ChatCompletionRequest
+from server.apis.messages.bodies import MessagesRequest
+from server.apis.responses.bodies import StoringRequest
 from server.config import ServerConfig
 from tests.support.fake import ByteTokenizer, FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, allowed_tools, ask, asks
@@ -390,3 +395,52 @@ def test_a_prompt_that_is_surely_too_long_is_refused_untokenised() -> None:
 def test_errors_echo_little_of_the_request() -> None:
     refused(CHAT_PATH, json=CHAT | {"draft_policy": "é" * 3000})
     refused(CHAT_PATH, json=CHAT | {"messages": [{"role": "user", "content": [{"type": "x" * 9000}]}]})
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (MessagesRequest, {"max_tokens": 5, "messages": [1] * 1000}),
+        (MessagesRequest, {"max_tokens": 5, "messages": [{"role": "user", "content": [{}, *[1] * 1000]}]}),
+        (MessagesRequest, {"max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}], "tools": [{}] * 1000}),
+        (StoringRequest, {"input": [{}] * 1000}),
+        (StoringRequest, {"input": [{"role": "user", "content": [1] * 1000}]}),
+        (StoringRequest, {"input": "Hi", "tools": [{"type": "function"}] * 1000}),
+        (StoringRequest, {"input": "Hi", "tools": [{"type": "namespace", "name": "a", "tools": [1] * 1000}]}),
+        (StoringRequest, {"input": "Hi", "include": [1] * 1000}),
+        (StoringRequest, {"input": "Hi", "tool_choice": {"type": "allowed_tools", "tools": [1] * 1000}}),
+        (ChatCompletionRequest, {"messages": [{}] * 1000}),
+    ],
+)
+def test_the_first_wrong_item_of_a_list_ends_the_check(kind: type[BaseModel], body: dict[str, Any]) -> None:
+    """An error for each of 200,000 items would take seconds, in which nothing else runs."""
+    with pytest.raises(ValidationError) as caught:
+        kind.model_validate(body)
+    assert caught.value.error_count() < 10
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        (CHAT_PATH, CHAT, "messages"),
+        (f"{CHAT_PATH}/render", CHAT, "messages"),
+        ("/tokenize", {"messages": CHAT["messages"]}, "messages"),
+        ("/v1/responses", {"input": "Hi"}, "input"),
+    ],
+)
+def test_what_the_template_refuses_is_the_field_with_the_prompt(path: str, body: dict[str, Any], param: str) -> None:
+    engine = FakeEngine()
+
+    def refuse(*arguments: Any, **options: Any) -> str:
+        raise PromptError("The chat template rejects these messages: no.")
+
+    vars(engine.tokenizer)["render_chat"] = refuse
+    assert refused(path, engine=engine, json=body)["param"] == param
+
+
+def test_a_number_beyond_a_float_is_no_json_wherever_it_is() -> None:
+    for number in ("9" * 250 + "e99", "1e400"):
+        raw = b'{"input": "Hi", "tools": [{"type": "function", "name": "f", "parameters": {"const": {"a": %s}}}]}'
+        headers = {"content-type": "application/json"}
+        error = refused("/v1/responses", content=raw % number.encode(), headers=headers)
+        assert "not valid JSON" in error["message"]

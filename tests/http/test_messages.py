@@ -130,6 +130,8 @@ def test_blocks_become_the_messages_of_a_chat() -> None:
     assert (twelve["role"], twelve["tool_call_id"], twelve["content"]) == ("tool", "t1", "Error: 12")
     assert (nothing["tool_call_id"], nothing["content"]) == ("t2", "")
     assert last == {"role": "user", "content": "Look."}
+    reply_to(engine, HI | {"system": system[:1], "tools": [WEATHER]})
+    assert engine.tokenizer.rendered[-1]["messages"] == [{"role": "user", "content": "Hi"}]
     assert engine.tokenizer.rendered[-1]["tools"][0]["function"] == {
         "name": "weather",
         "description": "Of a city.",

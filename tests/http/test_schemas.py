@@ -701,3 +701,15 @@ def test_a_grammar_that_is_too_large_is_refused_in_plain_words(monkeypatch: pyte
     monkeypatch.setattr("engine.grammar.matching._LIMITS", LLParserLimits(initial_lexer_fuel=10))
     with pytest.raises(ValueError, match="too complex"):
         build(BYTES, grammar(answer_format(TREE)))
+
+
+def test_an_anchor_that_is_not_there_is_no_reference_to_the_root() -> None:
+    with pytest.raises(APIError, match="leads to no part of the schema"):
+        rewritten({"type": "object", "properties": {"a": {"$ref": "#None"}}}, "x")
+
+
+def test_long_chains_of_references_are_followed_once() -> None:
+    chain = {str(place): {"$ref": f"#/$defs/{place + 1}"} for place in range(200)} | {"200": {"type": "boolean"}}
+    many = {f"p{index}": {"$ref": "#/$defs/0"} for index in range(50)}
+    found = rewritten({"type": "object", "properties": many, "$defs": chain}, "x")
+    assert found["$defs"][found["properties"]["p49"]["$ref"].rpartition("/")[2]] == {"type": "boolean"}

@@ -40,7 +40,8 @@ IGNORED = {
 def _clears_thinking(body: Mapping[str, Any]) -> bool:
     """Whether the context is edited at most by what chat templates do themselves: earlier thinking is left out."""
     management = body["context_management"]
-    edits = (management.get("edits") or []) if isinstance(management, dict) else None
+    edits = management.get("edits", []) if isinstance(management, dict) else None
+    edits = [] if edits is None and isinstance(management, dict) else edits
     if not isinstance(edits, list) or not all(isinstance(edit, dict) for edit in edits):
         raise invalid("'context_management.edits' must be a list of objects.", "context_management.edits")
     return all(str(edit.get("type")).startswith("clear_thinking") for edit in edits)
@@ -99,8 +100,8 @@ class MessagesApi(Api):
 
     def _conversation(self, request: CountTokensRequest) -> Conversation:
         turns = Turns("messages")
-        if request.system:
-            turns.say("system", _system(request.system))
+        if request.system and (text := _system(request.system)):
+            turns.say("system", text)
         for index, message in enumerate(request.messages):
             _add(turns, message, f"messages[{index}]")
         found = turns.all()
@@ -181,7 +182,7 @@ def _add_answer(turns: Turns, blocks: Sequence[Any], path: str) -> None:
             say()
         if isinstance(block, CallBlock):
             turns.call(Call(block.name, block.input, block.id))
-        elif isinstance(block, ResultBlock):
+        elif isinstance(block, ResultBlock) and block.type != "tool_result":
             turns.result(block.tool_use_id, _result(block, name))
         elif isinstance(block, ThinkingBlock):
             turns.think(block.thinking)

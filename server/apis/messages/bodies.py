@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from server.apis.parts import MAX_AGENT_TOOLS
+from server.conversation import MAX_TURNS
 from server.edge.reading import NullableModel, Whole
 from server.options import MAX_COUNT, Options, StopString, ToolName
 
@@ -64,7 +65,7 @@ Block = Annotated[
     | Annotated[OtherBlock, Tag("other")],
     Discriminator(_kind),
 ]
-Content = str | list[Block]
+Content = str | Annotated[list[Block], Field(fail_fast=True)]
 
 
 class Message(NullableModel):
@@ -73,7 +74,7 @@ class Message(NullableModel):
 
 
 def _only_custom(kind: str) -> str:
-    if kind != "custom":
+    if kind not in ("custom", ""):
         raise PydanticCustomError("hosted_tool", "only custom tools are supported")
     return kind
 
@@ -106,11 +107,11 @@ class OutputFormat(NullableModel):
 
 class OutputConfig(NullableModel):
     effort: str | None = None
-    format: OutputFormat | None = None
+    format: Annotated[OutputFormat | None, BeforeValidator(lambda value: value or None)] = None
 
 
 class CountTokensRequest(Options):
-    messages: Annotated[list[Message], Field(min_length=1)]
+    messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_TURNS, fail_fast=True)]
     system: Content | None = None
     stop_sequences: Annotated[list[StopString], Field(max_length=MAX_STOP_SEQUENCES, fail_fast=True)] = Field(
         default_factory=list

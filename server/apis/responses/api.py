@@ -103,6 +103,7 @@ class ResponsesApi(Api):
             limit,
             stop=[request.stop] if isinstance(request.stop, str) else request.stop or (),
             logprobs=request.top_logprobs if _LOGPROBS in request.include else None,
+            logprobs_path="include",
         )
         parsed = self.model.preparer.prepare(f"resp_{uuid.uuid4().hex}", prompt, ask, self.prompt_path)
         echo = _echoed(body, request, parsed)
@@ -196,7 +197,7 @@ def _offered(request: bodies.ResponsesRequest, items: _Items) -> dict[str, Offer
     places: list[Place] = [(tool, f"tools[{index}]") for index, tool in enumerate(request.tools)]
     for item, path in items.all:
         if isinstance(item, bodies.ToolsItem | bodies.OutputItem) and item.type in _TOOL_LISTS:
-            tools = validate(bodies.Tools, {"tools": (item.model_extra or {}).get("tools") or []}, path).tools
+            tools = validate(bodies.Tools, {"tools": _extra(item, "tools", [])}, path).tools
             places += [(tool, f"{path}.tools[{index}]") for index, tool in enumerate(tools)]
     return offered_tools(places)
 
@@ -268,11 +269,12 @@ def _add(turns: Turns, item: bodies.Item, path: str) -> None:
             field = "content" if item.content else "summary"
             turns.think("\n".join(_texts(item.content or item.summary, _REASONING_PARTS, f"{path}.{field}")))
         case bodies.OutputItem():
-            id = item.call_id or (item.model_extra or {}).get("approval_request_id") or item.id or item.type
-            turns.result(str(id), _result(item, path))
+            approval = _extra(item, "approval_request_id", item.type if item.id is None else item.id)
+            turns.result(str(approval) if item.call_id is None else item.call_id, _result(item, path))
         case bodies.CallItem():
             name, arguments = _called(item)
-            turns.call(Call(name, arguments, item.call_id or item.id or item.type))
+            id = item.type if item.id is None else item.id
+            turns.call(Call(name, arguments, id if item.call_id is None else item.call_id))
         case bodies.OtherItem():
             if item.type != "mcp_list_tools":  # lists of tools that run on OpenAI's servers
                 reason = "this model reads text and calls only"
@@ -315,6 +317,12 @@ def _called(item: bodies.CallItem) -> tuple[str, Any]:
     if isinstance(item, bodies.CustomCallItem):
         return name, {CUSTOM_INPUT: item.input}
     return name, arguments_of(item.arguments)
+
+
+def _extra(item: bodies.CallItem | bodies.ToolsItem, name: str, default: Any) -> Any:
+    """Return a field that the model of an item does not name; the default if it is absent or null."""
+    value = (item.model_extra or {}).get(name)
+    return default if value is None else value
 
 
 def _rest(item: bodies.CallItem) -> Body:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, Tag
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from server.apis.bodies import MAX_TOP_LOGPROBS, Metadata, StopStrings
 from server.edge.reading import NullableModel, Objects
@@ -21,6 +21,9 @@ HOSTED = (
     "tool_search",
     "programmatic_tool_calling",
 )
+
+
+Parts = Annotated[list[dict[str, Any]], Field(fail_fast=True)]
 
 
 class FunctionTool(NullableModel):
@@ -69,7 +72,7 @@ InnerTool = Annotated[
 class Namespace(NullableModel):
     type: Literal["namespace"]
     name: str
-    tools: list[InnerTool] = Field(default_factory=list)
+    tools: Annotated[list[InnerTool], Field(fail_fast=True)] = Field(default_factory=list)
 
 
 Tool = Annotated[
@@ -89,19 +92,19 @@ class ChosenTool(NullableModel):
 
 class ToolChoice(ChosenTool):
     mode: Literal["auto", "required"] = "auto"
-    tools: list[ChosenTool] = Field(default_factory=list)
+    tools: Annotated[list[ChosenTool], Field(fail_fast=True)] = Field(default_factory=list)
 
 
 class MessageItem(NullableModel):
     type: Literal["message"] = "message"
     role: Literal["user", "assistant", "system", "developer"]
-    content: str | list[dict[str, Any]]
+    content: str | Parts
 
 
 class ReasoningItem(NullableModel):
     type: Literal["reasoning"]
-    content: str | list[dict[str, Any]] | None = None
-    summary: str | list[dict[str, Any]] = Field(default_factory=list)
+    content: str | Parts | None = None
+    summary: str | Parts = Field(default_factory=list)
 
 
 class CallItem(NullableModel):
@@ -131,7 +134,7 @@ class CustomCallItem(CallItem):
 class OutputItem(CallItem):
     """The result of a call."""
 
-    output: str | dict[str, Any] | list[dict[str, Any]] | None = None
+    output: str | dict[str, Any] | Parts | None = None
 
 
 class ToolsItem(NullableModel):
@@ -197,7 +200,7 @@ class TextFormat(NullableModel):
 
 
 class Text(NullableModel):
-    format: TextFormat | None = None
+    format: Annotated[TextFormat | None, BeforeValidator(lambda value: value or None)] = None
     verbosity: str | None = Field(default=None, description="Given to the chat template.")
 
 
@@ -206,16 +209,16 @@ class Reasoning(NullableModel):
 
 
 class ResponsesRequest(Options):
-    input: str | Annotated[list[Item], Objects] | None = None
+    input: str | Annotated[list[Item], Field(fail_fast=True), Objects] | None = None
     instructions: str | None = None
     max_output_tokens: int | None = Field(default=None, ge=1, le=MAX_COUNT)
     max_tool_calls: int | None = Field(default=None, ge=0, description="Limits tools on OpenAI's servers: ignored.")
-    tools: list[Tool] = Field(default_factory=list)
+    tools: Annotated[list[Tool], Field(fail_fast=True)] = Field(default_factory=list)
     tool_choice: Literal["none", "auto", "required"] | ToolChoice = "auto"
     parallel_tool_calls: bool = True
     text: Text = Text()
     reasoning: Reasoning = Reasoning()
-    include: list[str] = Field(default_factory=list)
+    include: Annotated[list[str], Field(fail_fast=True)] = Field(default_factory=list)
     top_logprobs: int = Field(default=0, ge=0, le=MAX_TOP_LOGPROBS)
     stop: StopStrings | None = None
     metadata: Metadata | None = None
@@ -234,10 +237,10 @@ class StoringRequest(ResponsesRequest):
 class Items(NullableModel):
     """Items of stored responses."""
 
-    items: list[Item]
+    items: Annotated[list[Item], Field(fail_fast=True)]
 
 
 class Tools(NullableModel):
     """Tools of an item."""
 
-    tools: list[Tool] = Field(default_factory=list)
+    tools: Annotated[list[Tool], Field(fail_fast=True)] = Field(default_factory=list)
