@@ -1,6 +1,6 @@
 """The prepared fixture as a checkpoint that the engine can load.
 
-The repository has its weights in six bits each: whole numbers, and a step for each row.
+The repository has its weights as whole numbers, with a step for each row.
 """
 
 from __future__ import annotations
