@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -449,3 +450,21 @@ def test_an_image_in_the_result_of_a_tool_is_named() -> None:
     told = {"type": "function_call_output", "call_id": "c1", "output": parts}
     reply_to(engine, {"input": [{"role": "user", "content": "Hi"}, call, told], "tools": [WEATHER]})
     assert engine.tokenizer.rendered[-1]["messages"][-1]["content"] == "Look:\n[input_image omitted]"
+
+
+def test_an_empty_id_of_a_call_is_an_id() -> None:
+    engine = RecordingEngine()
+    call = {"type": "function_call", "id": "fc_1", "call_id": "", "name": "weather", "arguments": "{}"}
+    output = {"type": "function_call_output", "id": "fco_1", "call_id": "", "output": "12"}
+    reply_to(engine, {"input": [{"role": "user", "content": "Hi"}, call, output]})
+    _, answer, result = engine.tokenizer.rendered[-1]["messages"]
+    assert answer["tool_calls"][0]["id"] == result["tool_call_id"] == ""
+    assert result["name"] == "weather"
+
+
+def test_too_many_log_probabilities_are_the_fault_of_what_asks_for_them() -> None:
+    engine = RecordingEngine()
+    engine.info = replace(engine.info, max_model_len=1 << 20)
+    body = {"input": "Hi", "include": ["message.output_text.logprobs"], "top_logprobs": 20}
+    reply = ask(engine, "POST", PATH, json=body)
+    assert (reply.status_code, reply.json()["error"]["param"]) == (400, "include")

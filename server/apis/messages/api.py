@@ -23,7 +23,7 @@ from server.apis.messages.events import MessageWriter
 from server.apis.parts import not_text, result_text, template_variables
 from server.conversation import Call, Choice, Conversation, Form, Tool, Turns
 from server.edge.errors import invalid
-from server.edge.reading import read_object
+from server.edge.reading import read_object, without_nulls
 from server.prepare import Ask, ParsedRequest
 
 IGNORED = {
@@ -40,8 +40,7 @@ IGNORED = {
 def _clears_thinking(body: Mapping[str, Any]) -> bool:
     """Whether the context is edited at most by what chat templates do themselves: earlier thinking is left out."""
     management = body["context_management"]
-    edits = management.get("edits", []) if isinstance(management, dict) else None
-    edits = [] if edits is None and isinstance(management, dict) else edits
+    edits = without_nulls(management).get("edits", []) if isinstance(management, dict) else None
     if not isinstance(edits, list) or not all(isinstance(edit, dict) for edit in edits):
         raise invalid("'context_management.edits' must be a list of objects.", "context_management.edits")
     return all(str(edit.get("type")).startswith("clear_thinking") for edit in edits)
