@@ -9,8 +9,9 @@ BIN := $(VENV)/bin
 # Keep .pyc files even if the environment disables them: otherwise every process compiles all modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
-# What runs is compiled when it is first imported. All of torch and transformers would take half a minute and 100 MB.
-export PIP_NO_COMPILE := 1
+# What runs is compiled when it is first imported. All of torch and transformers would take half a minute and 170 MB.
+# pip reads options that begin with "no" the other way round: 0 turns compilation off.
+export PIP_NO_COMPILE := 0
 
 # mkdocs-material would print an advertisement for its successor.
 export NO_MKDOCS_2_WARNING := 1
