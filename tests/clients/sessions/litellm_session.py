@@ -27,8 +27,8 @@ whole = litellm.completion(**forced)
 rebuilt = litellm.stream_chunk_builder(list(litellm.completion(stream=True, **forced)))
 first, second = (reply.choices[0].message.tool_calls[0].function for reply in (whole, rebuilt))
 assert first.arguments == second.arguments
-text = {**openai, "model": f"text-completion-openai/{MODEL}", "extra_body": {"ignore_eos": True}}
-assert litellm.text_completion(prompt="Once upon a time", max_tokens=8, **text).usage.completion_tokens == 8
+text = {**openai, "model": f"text-completion-openai/{MODEL}", "extra_body": {"ignore_eos": True}, "max_tokens": 8}
+assert litellm.text_completion(prompt="Once upon a time", **text).usage.completion_tokens == 8
 for refusal, wrong in (
     (litellm.ContextWindowExceededError, {"messages": [{"role": "user", "content": "a b " * 50_000}]}),
     (litellm.NotFoundError, {"model": "openai/another"}),
