@@ -65,8 +65,6 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     texts = read_prompts(args.prompts, args.limit)
     bench = _Bench(args, config, texts)
     results = [bench.compare(_with_run_number(texts, run), streams) for run, streams in enumerate(args.streams)]
-    for result in results[1:]:
-        _print_ratios(result, results[0])
     print(json.dumps(results[0] | ({"by_streams": results} if len(results) > 1 else {})))
     return 0
 
@@ -85,6 +83,7 @@ class _Bench:
         self.engine: PolicyTarget | None = None
         self.bandwidth: ReadBandwidth | None = None
         self.others: list[BenchTarget] = []
+        self.first: list[Row] = []  # the rows of the first number of streams
         if not (args.engine or args.hf or args.llama_cpp is not None):
             return
         self.model = LoadedModel(config)
@@ -104,7 +103,10 @@ class _Bench:
     def compare(self, texts: Sequence[Text], streams: int) -> dict[str, Any]:
         """Let all targets answer the texts in turns. Print a table, return results for JSON."""
         servers = [ServerTarget(url, self.args, streams) for url in self.args.url or [URL]]
-        targets: list[BenchTarget] = [*servers, *([self.engine] if self.engine else []), *self.others]
+        targets: list[BenchTarget] = [*servers]
+        if self.engine is not None:
+            targets.append(self.engine)
+        targets += self.others
         warm_up(targets, self._prompts([_WARM_UP] * streams), streams)
         prompts = self._prompts(texts)
         batches = [prompts[start : start + streams] for start in range(0, len(prompts), streams)]
@@ -113,21 +115,26 @@ class _Bench:
             # another target.
             if self.bandwidth is not None and number % (_OBSERVE_EVERY * len(targets) + 1) == 0:
                 self.bandwidth.observe()
-        rows = [_row(server) for server in servers]
-        result: dict[str, Any] = {"prompts": len(texts), "streams": streams, "servers": rows}
-        result["others"] = [_row(other) for other in self.others]
+        rows = [_row(target) for target in targets]
+        own, others = rows[: len(servers)], rows[len(targets) - len(self.others) :]
+        result: dict[str, Any] = {"prompts": len(texts), "streams": streams, "servers": own, "others": others}
         if self.engine is not None:
-            own = result["engine"] = _row(self.engine)
-            for row in rows:
-                row["share_of_engine"] = row["tokens_per_second"] / own["tokens_per_second"]
+            engine = result["engine"] = rows[len(servers)]
+            for row in own:
+                row["share_of_engine"] = row["tokens_per_second"] / engine["tokens_per_second"]
                 if "first_token_ms" in row:
-                    row["first_token_added_ms"] = row["first_token_ms"] - own["first_token_ms"]
+                    row["first_token_added_ms"] = row["first_token_ms"] - engine["first_token_ms"]
             if self.bandwidth is not None:
                 result["bandwidth"] = self.bandwidth.share(self.engine.stats.total)
         print(f"{len(texts)} prompts, {streams} streams, targets in turns")
-        print(table(_rows(result), _COLUMNS))
+        print(table(rows, _COLUMNS))
         if result.get("bandwidth"):
             print(bandwidth_line(result["bandwidth"]))
+        for row, before in zip(rows, self.first, strict=False):
+            row["over_first"] = row["tokens_per_second"] / before["tokens_per_second"]
+            ratio = f"{row['over_first']:.1f} × the speed of {self.args.streams[0]}"
+            print(f"{row['name']}: {streams} streams reach {ratio}")
+        self.first = self.first or rows
         return result
 
 
@@ -141,15 +148,3 @@ def _row(target: BenchTarget) -> Row:
         if seconds:
             row[name] = 1e3 * statistics.median(seconds)
     return row
-
-
-def _rows(result: dict[str, Any]) -> list[Row]:
-    return [*result["servers"], *([result["engine"]] if "engine" in result else []), *result["others"]]
-
-
-def _print_ratios(result: dict[str, Any], first: dict[str, Any]) -> None:
-    """Add the speed relative to the first number of streams to `result`, and print it."""
-    for row, before in zip(_rows(result), _rows(first), strict=True):
-        row["over_first"] = row["tokens_per_second"] / before["tokens_per_second"]
-        ratio = f"{row['over_first']:.1f} × the speed of {first['streams']}"
-        print(f"{row['name']}: {result['streams']} streams reach {ratio}")

@@ -107,7 +107,7 @@ def make_workloads(model: LoadedModel, config: EngineConfig, chosen: Selection) 
         except ConfigError as error:
             if not workload.prefix:
                 raise ConfigError(f"{workload.column}, {workload.name}: {error}") from None
-            print(f"{workload.name} of context are left out: {error}", file=sys.stderr)
+            print(f"the context of {workload.name} is left out: {error}", file=sys.stderr)
     if "context" in chosen.columns and not any(workload.prefix for workload in kept):
         raise ConfigError("no context fits the model beside a prompt and its answer; give shorter --contexts")
     return kept

@@ -193,10 +193,7 @@ def compare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     return run
 
 
-SMALL = (
-    *("--policies", "fixed,fixed:gamma=2,knapspec"),
-    *("--limit", "1", "--max-tokens", "4", "--mixes", "1", "--contexts", "64"),
-)
+SMALL = ("--policies=fixed,fixed:gamma=2,knapspec", "--limit=1", "--max-tokens=4", "--mixes=1", "--contexts=64")
 
 
 @pytest.mark.nightly
