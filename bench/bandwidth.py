@@ -9,20 +9,22 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 from torch import Tensor
 
-from bench.targets import RunStats
+from bench.measurements import Totals
 from engine.backends.native.linear import huge
 from engine.kv.cache import bytes_per_token
 from engine.runtime.build import LoadedModel
 
 _BYTES = 512 << 20  # far beyond any cache
-_PIECE = 2 << 20  # bytes that a thread reads at a time
-_QUEUED_READS = 8  # on a GPU, where launching a read takes almost as long as the read
+_PIECE = 2 << 20  # bytes of one read
+# Reads that a GPU queues: launching one takes almost as long as the read itself.
+_QUEUED_READS = 8
 
 
 class ReadBandwidth:
-    """Times reads of half a gigabyte by all threads. Several reads, spread over time, average out other load.
+    """Times reads of half a gigabyte by all threads. Several reads average out other load.
 
-    On a CPU, the model's own weights are read if they are large enough: parts of memory may differ in speed.
+    On a CPU, the model's own weights are read if they are large enough: parts of memory may differ
+    in speed.
     """
 
     def __init__(self, model: LoadedModel, *, size: int = _BYTES) -> None:
@@ -36,7 +38,8 @@ class ReadBandwidth:
         read = sum(piece.nbytes for piece in weights)
         own = huge(size // 8, torch.int64).fill_(1) if read < size else None
         self.pieces = weights[:: max(1, read // size)] if own is None else _pieces(own)
-        self._pool = ThreadPoolExecutor(model.key.threads)  # NumPy sums without Python's lock, in one thread each
+        # NumPy sums without Python's lock, each sum in one thread.
+        self._pool = ThreadPoolExecutor(model.key.threads)
 
     def observe(self) -> None:
         """Time one read."""
@@ -49,27 +52,27 @@ class ReadBandwidth:
         seconds = self._model.clock.now() - started
         self._observed.append(sum(piece.nbytes for piece in self.pieces) / seconds)
 
-    def share(self, plain: RunStats) -> dict[str, float]:
-        """Return the bytes per second that plain decoding reads, and their share of the bandwidth; {} without rounds.
+    def share(self, plain: Totals) -> dict[str, float]:
+        """Return the bytes per second that plain decoding reads, and their share of the bandwidth.
 
-        The bandwidth is the median of all reads.
+        The bandwidth is the median of all reads. Returns {} if there were no rounds.
         """
         if not plain.rounds:
             return {}
-        cached = plain.context * bytes_per_token(self._model.spec, self._model.backend.cache_dtype)
+        cached = plain.positions_read * bytes_per_token(self._model.spec, self._model.backend.cache_dtype)
         read = (plain.rounds * self._model.decoder.weight_bytes + cached) / plain.decode_seconds
         bandwidth = statistics.median(self._observed)
         return {"read": read, "bandwidth": bandwidth, "share": read / bandwidth}
 
 
 def _pieces(weight: Tensor) -> list[Tensor]:
-    """Return the memory of a weight in pieces of integers of eight bytes, without what is left over."""
+    """Return the memory of a weight as pieces of eight-byte integers, without an incomplete one."""
     memory = weight.flatten().view(torch.uint8)
     return [*memory[: memory.nbytes // _PIECE * _PIECE].view(torch.int64).view(-1, _PIECE // 8)]
 
 
 def _read(piece: Tensor) -> None:
-    """Read memory at four places at once: a single stream does not keep all memory channels busy."""
+    """Read memory at four places at once: one stream does not keep all memory channels busy."""
     piece.view(4, -1).numpy().sum(axis=0)
 
 

@@ -20,7 +20,7 @@ class Contender(NamedTuple):
 
 
 def contenders(text: str, config: EngineConfig) -> list[Contender]:
-    """Parse names with commas between them, such as `layerskip,layerskip:length=adaptive`; none comes first.
+    """Parse names with commas between them: `layerskip,layerskip:length=adaptive`. None comes first.
 
     Settings are those of the policy, without its name. Raises ConfigError.
     """

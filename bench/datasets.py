@@ -1,9 +1,10 @@
-"""Datasets of the papers: JSON lines with the fields that each has on the Hugging Face hub, read as prompts.
+"""Datasets of the papers as prompts, from JSON lines with the fields of the Hugging Face hub.
 
-Shots and answer lengths are those of SWIFT's and DEL's appendices B.1, KNN-SSD's section 5.1 and KnapSpec's section 5.
-None states the lengths for MBPP, MATH, long documents and the two benchmarks; those are ours, and so are the words
-around the fields, since the papers do not print their prompts. DEL draws its examples from the training split; here the
-first lines of the file are the examples, and are not asked.
+Shots and answer lengths are those of SWIFT's and DEL's appendices B.1, KNN-SSD's section 5.1 and
+KnapSpec's section 5. None states the lengths for MBPP, MATH, long documents and the two benchmarks;
+those are ours. The words around the fields are ours too, since the papers do not print their
+prompts. DEL draws its examples from the training split; here the first lines of the file are the
+examples, and are not asked.
 """
 
 import string
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.files import kind_of, read_objects
+from bench.files import read_objects
 from bench.prompts import Text
 from engine.errors import ConfigError
 
@@ -22,12 +23,13 @@ _OPENING = 2  # sentences of a story that a prompt gives away
 class Dataset(NamedTuple):
     """How the lines of a dataset become prompts.
 
-    Forms name fields in braces: `{a|b}` is the first of two that the line has, `{a.b}` field b of a. After a colon:
-    `letters` numbers a list A, B, …; `first` takes its first item; `long` cuts a document, `opening` a story after two
-    sentences; `optional` allows empty text. Other lists are joined by line breaks.
+    Forms name fields in braces: `{a|b}` is the first of two that the line has, `{a.b}` field b of a.
+    Line breaks join the items of a list. The word after a colon says how to write a field: `letters`
+    numbers the items of a list A, B, …; `first` takes its first item; `long` cuts a document, and
+    `opening` a story after two sentences.
     """
 
-    source: str  # its name on the hub (Spec-Bench: on GitHub); other copies may have the fields after a `|`
+    source: str  # name on the hub (Spec-Bench: on GitHub)
     form: str  # the form of a question
     max_tokens: int  # tokens of an answer, at most
     shots: int = 0  # examples before each question
@@ -55,7 +57,7 @@ DATASETS: dict[str, Dataset] = {
     "tinystories": Dataset("roneneldan/TinyStories", "Beginning: {text:opening}\nWhole story:", 128, 1, "{text}"),
     # KNN-SSD has Spider2, whose lines lack the query.
     "spider": Dataset("xlangai/spider", "Database: {db_id}\nQuestion: {question}\nSQL:", 64, 3, "{query}"),
-    "alpaca": Dataset("tatsu-lab/alpaca", "{instruction}\n{input:optional}", 512),
+    "alpaca": Dataset("tatsu-lab/alpaca", "{instruction}\n{input}", 512),
     "math": Dataset("HuggingFaceH4/MATH-500", "Problem: {problem}\nSolution:", 512),
     "spec-bench": Dataset("hemingkx/Spec-Bench", "{turns:first}", 1024),
     "speed-bench": Dataset("nvidia/SPEED-Bench", "{turns:first}", 1024),
@@ -69,62 +71,46 @@ def read_dataset(name: str, path: Path) -> list[Text]:
     """
     if name not in DATASETS:
         raise ConfigError(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}")
-    form, fill = DATASETS[name], _Form().vformat
+    dataset, fill = DATASETS[name], _Form().vformat
     examples: list[str] = []
     texts: list[Text] = []
     for number, fields in read_objects(path):
         try:
-            question = fill(form.form, (), fields).rstrip(" ")
-            if len(examples) < form.shots:
-                examples.append(f"{question} {fill(form.answer, (), fields)}".rstrip(" "))
+            question = fill(dataset.form, (), fields).rstrip(" ")
+            if len(examples) < dataset.shots:
+                examples.append(f"{question} {fill(dataset.answer, (), fields)}".rstrip(" "))
             else:
                 texts.append(Text("\n\n".join([*examples, question]), name))
-        except _FieldError as error:
-            raise ConfigError(f"{path}, line {number}: {error}, which {name} needs") from None
+        except LookupError as error:
+            raise ConfigError(f"{path}, line {number}: {error.args[0]}, which {name} needs") from None
     if not texts:
-        needed = f"{len(examples)} lines; {name} needs {form.shots} examples and a question" if examples else "no lines"
-        raise ConfigError(f"{path} has {needed}")
+        raise ConfigError(f"{path} has too few lines; {name} needs {dataset.shots} examples and a question")
     return texts
 
 
-class _FieldError(Exception):
-    """A line lacks a field, or has another type there."""
-
-
 class _Form(string.Formatter):
-    """Puts the fields of a line into a form. Raises _FieldError."""
+    """Puts the fields of a line into a form. Raises LookupError for a field without text."""
 
     def get_field(self, names: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
-        """Return the first of the named fields that a line has."""
+        """Return the first of the named fields that a line has, as a list of texts."""
         for name in names.split("|"):
             value: Any = kwargs
             for part in name.split("."):
                 value = value.get(part) if isinstance(value, dict) else None
-            if value is not None:
-                return (names, value), names
-        raise _FieldError(f"no field {_quoted(names)}")
+            items = value if isinstance(value, list) else [value]
+            if items and all(isinstance(item, str) for item in items):
+                return items, names
+        raise LookupError(f"no text in field {' or '.join(names.split('|'))}")
 
-    def format_field(self, value: Any, how: str) -> str:
-        """Return a field as text, in the shape that the form asks for."""
-        names, content = value
-        listed = how in ("letters", "first")
-        items: Sequence[Any] = content if isinstance(content, list) else [content]
-        if not all(isinstance(item, str) for item in items) or (listed and items is not content):
-            wanted = "a list of texts" if listed else "text"
-            raise _FieldError(f"field {_quoted(names)} is {kind_of(content)}, not {wanted}")
+    def format_field(self, items: Sequence[str], how: str) -> str:
+        """Return the texts of a field as one, in the shape that the form asks for."""
         if how == "first":
             items = items[:1]
         elif how == "letters":
             items = [f"{letter}. {item}" for letter, item in zip(string.ascii_uppercase, items, strict=False)]
         text = "\n".join(items)
-        if not text.strip() and how != "optional":
-            raise _FieldError(f"field {_quoted(names)} is empty")
         if how == "long":
             return text[:_LONG]
         if how == "opening":
             return ". ".join(text.strip().split(". ")[:_OPENING]).removesuffix(".") + "."
         return text
-
-
-def _quoted(names: str) -> str:
-    return " or ".join(f'"{name}"' for name in names.split("|"))

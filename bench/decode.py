@@ -11,11 +11,11 @@ from typing import Any
 from bench.bandwidth import ReadBandwidth, bandwidth_line
 from bench.contenders import Contender, contenders
 from bench.files import check_writable, write
+from bench.measurements import Totals
 from bench.peers import add_peer_arguments, peers
-from bench.prediction_error import prediction_errors
 from bench.prompts import Text, add_prompt_arguments, context_tokens, encode, numbers, positive, read_prompts
-from bench.results import Row, add_llama_cpp_ratios, aligned, domain_lines, speeds, summarise, table
-from bench.targets import BenchTarget, PolicyTarget, answer_in_turns, sum_batches, warm_up
+from bench.results import Row, add_llama_cpp_ratios, domain_table, speeds, summarise, table
+from bench.targets import BenchTarget, PolicyTarget, answer_in_turns, warm_up
 from engine.checkpoints.hub import SYNTHETIC
 from engine.config.engine import EngineConfig
 from engine.config.fields import AMOUNT
@@ -30,18 +30,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_prompt_arguments(parser)
     parser.add_argument(
         "--policies", default="none,fixed,layerskip,knapspec", metavar="NAME,NAME…",
-        help="draft policies, perhaps with settings of their own: knapspec:menu=skip; none always runs (default: "
-        "%(default)s)",
+        help="draft policies, perhaps with settings of their own: knapspec:menu=skip; none always runs "
+        "(default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--concurrency", type=positive, default=1, help="number of prompts in flight (default: 1)")
     parser.add_argument(
         "--context", default="0", metavar="N,N…",
-        help="context lengths to measure: tokens of Python's own reference before each prompt (default: 0)",
+        help="context lengths: tokens of Python's own reference before each prompt (default: 0)",
     )  # fmt: skip
     parser.add_argument("--repeat", type=positive, default=1, help="number of runs over the prompts (default: 1)")
-    parser.add_argument("--temperature", type=float, default=0.0, help="sampling temperature; 0: greedy (default: 0)")
+    parser.add_argument("--temperature", type=float, default=0.0, help="temperature; 0: greedy (default: 0)")
     parser.add_argument(
-        "--ignore-eos", action="store_true", help="ignore end-of-sequence tokens: every answer has --max-tokens tokens"
+        "--ignore-eos", action="store_true", help="ignore ends of sequence: all answers have --max-tokens tokens"
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the results to this file, as JSON")
     add_peer_arguments(parser)
@@ -79,7 +79,7 @@ class _Bench:
         self.batches = [self.prompts[start : start + size] for start in range(0, len(texts), size)]
 
     def compare(self, entries: Sequence[Contender], context: int) -> dict[str, Any]:
-        """Run all targets after `context` tokens of text, print the tables, and return the results for JSON."""
+        """Run all targets after `context` tokens of text. Print tables, return results for JSON."""
         model, args = self.model, self.args
         before = context_tokens(model, context)
         policies = [
@@ -90,12 +90,12 @@ class _Bench:
         if context and (args.hf or args.llama_cpp is not None):
             raise ConfigError("--context cannot be combined with --hf or --llama-cpp")
         others = peers(args, model, self.sampling, self.prompts, args.concurrency)
-        warm_up([policies[0], *others], self.prompts[:1])  # `none` is the only policy here, as others would learn
+        # The other policies stay out, since they would learn from the prompt.
+        warm_up([policies[0], *others], self.prompts[:1])
         bandwidth = ReadBandwidth(model)
         differing = self._run(policies, others, bandwidth)
         targets = [*policies, *others]
-        plain = policies[0].stats
-        rows = [summarise(target, plain, model.spec.layers) for target in targets]
+        rows = [self._row(target, policies[0]) for target in targets]
         add_llama_cpp_ratios(rows)
         figures: dict[str, Any] = {
             "machine": model.key.hardware,
@@ -107,23 +107,16 @@ class _Bench:
             "prompts": len(self.prompts),
             "concurrency": args.concurrency,
             "answers_that_differ_from_none": differing,
-            "bandwidth": bandwidth.share(plain),
+            "bandwidth": bandwidth.share(policies[0].stats.total),
             "rows": rows,
             "domains": self._by_domain(targets),
             "by_prompt": self._by_prompt(policies),
         }
         self._print(figures)
-        drafted = next((target.stats for target in policies if target.name.startswith("knapspec")), None)
-        if drafted is not None:
-            share = drafted.knapsack_seconds / drafted.seconds
-            print(f"knapspec finished {drafted.searches} searches in {share:.1%} of the time, decisions excluded")
-            if (errors := prediction_errors(drafted.history)).tpt.size:
-                print(f"prediction errors of knapspec by request: {errors}")
-                figures["prediction_errors"] = errors.as_dict()
         return figures
 
     def _run(self, policies: Sequence[PolicyTarget], others: Sequence[BenchTarget], bandwidth: ReadBandwidth) -> int:
-        """Run all prompts on all targets. Returns the number of answers that differ from those of the first policy."""
+        """Run all prompts on all targets. Returns how many answers differ from the first policy's."""
         show, differing = progress_bar("answering prompts"), 0
         batches = self.batches * self.args.repeat
         turns = answer_in_turns(policies, batches, self.args.concurrency)
@@ -135,8 +128,13 @@ class _Bench:
             show(number / len(batches))
         return differing
 
+    def _row(self, target: BenchTarget, plain: BenchTarget) -> Row:
+        pairs = zip(target.stats.batches, plain.stats.batches, strict=True)
+        median = statistics.median(own.speed / other.speed for own, other in pairs)
+        return summarise(target.name, target.stats.total, plain.stats.total) | {"speedup_median": median}
+
     def _by_domain(self, targets: Sequence[BenchTarget]) -> dict[str, dict[str, float]]:
-        """Return the speed-up over the first target, domain → name → ratio, from batches with a single domain.
+        """Return speed-ups over the first target, domain → name → ratio, of batches with one domain.
 
         Policies of the engine also have the speed-up of decoding alone.
         """
@@ -147,19 +145,19 @@ class _Bench:
                 numbers.setdefault(domains.pop(), []).append(number)
         speedups: dict[str, dict[str, float]] = {}
         for domain, own in numbers.items():
-            plain, *others = (sum_batches(target.stats.batches[number] for number in own) for target in targets)
+            plain, *others = (Totals.sum(target.stats.batches[number] for number in own) for target in targets)
             found = speedups[domain] = {}
-            for target, batch in zip(targets[1:], others, strict=True):
-                figures = speeds(batch, plain)
+            for target, totals in zip(targets[1:], others, strict=True):
+                figures = speeds(totals, plain)
                 found[target.name] = figures["speedup"]
                 if "decode_speedup" in figures:
                     found[f"{target.name}, decode"] = figures["decode_speedup"]
         return speedups
 
     def _by_prompt(self, policies: Sequence[PolicyTarget]) -> dict[str, list[float]]:
-        """Return the speed-ups of policies over the first one, by prompt or batch: medians of the runs.
+        """Return the speed-ups of policies over the first one, by prompt or batch: medians of runs.
 
-        Those of decoding alone, or of the whole answer if it is one token.
+        They are those of decoding alone, or of whole answers of one token.
         """
         plain, count = policies[0].stats.batches, len(self.batches)
         found: dict[str, list[float]] = {}
@@ -176,10 +174,8 @@ class _Bench:
         if self.model.source.name.startswith(SYNTHETIC):
             print("SYNTHETIC weights: real shape, random text")
         after = f" after {context} tokens of text" if context else ""
-        print(
-            f"{len(self.prompts)} prompts{after}, {args.concurrency} in flight, at most {args.max_tokens} tokens each, "
-            "targets in turns"
-        )
+        in_flight = f"{args.concurrency} in flight, at most {args.max_tokens} tokens each"
+        print(f"{len(self.prompts)} prompts{after}, {in_flight}, targets in turns")
         print(table(figures["rows"]))
         if figures["bandwidth"]:
             print(bandwidth_line(figures["bandwidth"]))
@@ -187,7 +183,7 @@ class _Bench:
             print("hf-generate answers one prompt at a time")
         if len(figures["domains"]) > 1:
             print("speed-up by domain:")
-            print(aligned([*domain_lines(figures["domains"])]))
+            print(domain_table(figures["domains"]))
         lowest = ", ".join(f"{name} {min(ratios):.3f}" for name, ratios in figures["by_prompt"].items())
         if lowest:
             unit = "prompt" if args.concurrency == 1 else "batch"

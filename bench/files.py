@@ -21,25 +21,20 @@ def read(path: Path) -> str:
 
 
 def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the fields of each line of JSON that is not empty. Raises ConfigError."""
+    """Yield the number and the fields of each line of JSON. Raises ConfigError."""
     for number, line in enumerate(read(path).split("\n"), 1):
         if not line.strip():
             continue
         try:
             fields = json.loads(line)
         except (ValueError, RecursionError):
-            raise ConfigError(f"{path}, line {number} is not a JSON object; expected one on each line") from None
+            fields = None
         if not isinstance(fields, dict):
-            raise ConfigError(f"{path}, line {number} is {kind_of(fields)}; expected JSON lines of objects")
+            raise ConfigError(f"{path}, line {number} is not a JSON object; expected one on each line")
         yield number, fields
 
 
-def kind_of(value: Any) -> str:
-    """Name the type of a value of JSON."""
-    return {list: "a list", dict: "an object", str: "text", bool: "a truth value"}.get(type(value), "a number")
-
-
-def write(path: Path, content: str | bytes) -> None:
+def write(path: Path, content: str) -> None:
     """Write a file completely or not at all. Raises ConfigError."""
     try:
         write_atomically(content, path)
@@ -48,7 +43,7 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def check_writable(path: Path, flag: str) -> None:
-    """Make the file's folder, before a long measurement. Raises ConfigError if the file could not be written."""
+    """Make the file's folder, before a long measurement. Raises ConfigError if that fails."""
     if path.is_dir():
         raise ConfigError(f"{flag}: {path} is a folder; expected a file")
     try:

@@ -1,4 +1,4 @@
-"""`knapserve bench prefill`: measure prompt processing, beside llama.cpp and transformers in the same run."""
+"""`knapserve bench prefill`: measure prompt processing, beside llama.cpp and transformers."""
 
 import argparse
 import json
@@ -7,12 +7,18 @@ from collections.abc import Sequence
 
 from bench.peers import add_peer_arguments, peers
 from bench.prompts import Text, add_prompts_argument, positive, read_prompts
-from bench.results import Row, aligned
+from bench.results import Column, Row, table
 from bench.targets import BenchTarget, PolicyTarget, Prompt, answer_in_order
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
+
+_COLUMNS = (
+    Column("", "name", "{}"),
+    Column("tok/s", "tokens_per_second", "{:.1f}"),
+    Column("engine speed-up", "engine_is", "{:.2f} ×"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,18 +40,11 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     sampling = SamplingParams(max_tokens=1, temperature=0.0, ignore_eos=True)
     targets: list[BenchTarget] = [PolicyTarget("none", model.core(config), sampling)]
     targets += peers(args, model, sampling, prompts, 1)
-    for _ in answer_in_order(targets, [[prompt] for prompt in prompts], 1):
-        pass
+    list(answer_in_order(targets, [[prompt] for prompt in prompts]))
     rows = [_row(target, targets[0], args.tokens) for target in targets]
     key = model.key
-    print(
-        f"{key.machine}, {key.dtype}; {key.shape}; prompts of {args.tokens} tokens, plus the first token of the answer"
-    )
-    cells = [["", "tok/s", "best", "engine speed-up"]]
-    for row in rows:
-        ratio = f"{row['engine_is']:.2f} ×" if "engine_is" in row else ""
-        cells.append([row["name"], f"{row['tokens_per_second']:.1f}", f"{row['best']:.1f}", ratio])
-    print(aligned(cells))
+    print(f"{key.machine}, {key.dtype}; {key.shape}; prompts of {args.tokens} tokens, and one token of the answer")
+    print(table(rows, _COLUMNS))
     model_figures = {"model": model.source.name, "machine": key.hardware, "threads": key.threads, "dtype": key.dtype}
     print(json.dumps(model_figures | {"tokens": args.tokens, "repeat": args.repeat, "rows": rows}))
     return 0
@@ -64,7 +63,7 @@ def _prompt(model: LoadedModel, texts: Sequence[Text], length: int, number: int)
 def _row(target: BenchTarget, engine: BenchTarget, tokens: int) -> Row:
     """Return medians over all prompts but the first, the warm-up."""
     rates = [tokens / batch.seconds for batch in target.stats.batches[1:]]
-    row: Row = {"name": target.name, "tokens_per_second": statistics.median(rates), "best": max(rates)}
+    row: Row = {"name": target.name, "tokens_per_second": statistics.median(rates)}
     if target is not engine:
         pairs = zip(engine.stats.batches[1:], target.stats.batches[1:], strict=True)
         row["engine_is"] = statistics.median(other.seconds / own.seconds for own, other in pairs)

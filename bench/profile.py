@@ -1,4 +1,4 @@
-"""`knapserve profile`: measure passes of this model on this machine; fit, print and save the latency profile."""
+"""`knapserve profile`: measure passes of this model here; fit, print and save the profile."""
 
 import argparse
 import gc
@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all-shapes",
         action="store_true",
-        help="measure the default model, and random weights in the shapes of the shipped profiles; profiles that this "
-        "command has saved before are kept",
+        help="measure the default model, and random weights in the shapes of the shipped profiles; "
+        "profiles that this command has saved before are kept",
     )
     parser.add_argument("--again", action="store_true", help="with --all-shapes: replace those profiles too")
 
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
 
 
 def _models() -> dict[str, str | None]:
-    """Return the models of `--all-shapes` by their shapes, the smallest first. None: the default model."""
+    """Return the models of `--all-shapes` by shape, the smallest first. None: the default model."""
     shipped = {profile.key.shape for path in store.SHIPPED.glob("*.json") for profile in store.load(path)}
     shapes = sorted(((shape(name), name) for name in SHAPES), key=lambda each: each[0].parameters)
     others = {spec.shape_key: SYNTHETIC + name for spec, name in shapes if spec.shape_key in shipped}
@@ -79,7 +79,7 @@ def _models() -> dict[str, str | None]:
 
 
 def _saved_shapes(config: EngineConfig) -> set[str]:
-    """Return the shapes with a thorough profile of this hardware, copy included. Raises ConfigError."""
+    """Return the shapes with a thorough profile of this hardware. Raises ConfigError."""
     name = hardware(choices.choose_device(config.device))
     path = store.path_of(name, config.profile_dir or store.default_directory())
     try:
@@ -96,7 +96,7 @@ def _saved_shapes(config: EngineConfig) -> set[str]:
 
 
 def _measure(repetitions: int, config: EngineConfig) -> dict[str, Any]:
-    """Measure, fit and save one model's profile, and print a table. Returns a summary. Raises ConfigError."""
+    """Measure, fit, save and print one model's profile. Returns a summary. Raises ConfigError."""
     model = LoadedModel(config, profile=_PLACEHOLDER)
     measurement = Measurement(model.decoder, model.attention, model.clock)
     grid, progress = thorough_grid(model.attention.cache.length), progress_bar("measuring passes")

@@ -14,7 +14,8 @@ from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 
 PROMPTS = Path(__file__).with_name("prompts.jsonl")
-_CHARACTERS = 16  # characters of a text for each token of a context: more than are needed
+TUNING_PROMPTS = Path(__file__).with_name("tuning.jsonl")
+_CHARACTERS = 16  # characters of text for each token of a context: more than any tokenizer needs
 T = TypeVar("T")
 N = TypeVar("N", int, float)
 
@@ -26,25 +27,21 @@ class Text(NamedTuple):
     domain: str = ""
 
 
-def add_prompts_argument(parser: argparse.ArgumentParser, file: str = "prompts.jsonl", note: str = "") -> None:
-    """Add the flag `--prompts`, whose default is a file of this package."""
+def add_prompts_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the flag `--prompts`."""
     parser.add_argument(
-        "--prompts", type=Path, default=Path(__file__).with_name(file), metavar="FILE",
-        help='file of JSON lines {"prompt": "…", "domain": "…"}; "domain" is optional (default: 24 prompts)' + note,
+        "--prompts", type=Path, default=PROMPTS, metavar="FILE",
+        help='JSON lines {"prompt": "…", "domain": "…"}; "domain" is optional (default: 24 prompts)',
     )  # fmt: skip
 
 
-def add_prompt_arguments(
-    parser: argparse.ArgumentParser, file: str = "prompts.jsonl", note: str = "", tokens_note: str = ""
-) -> None:
-    """Add the flags that select prompts and limit answers. The notes follow the help of `--prompts`, `--max-tokens`."""
-    add_prompts_argument(parser, file, note)
+def add_prompt_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that select prompts and limit answers."""
+    add_prompts_argument(parser)
     parser.add_argument(
         "--limit", type=natural, default=0, help="number of prompts to use, picked evenly; 0: all (default: 0)"
     )
-    parser.add_argument(
-        "--max-tokens", type=positive, default=128, help=f"maximum tokens per answer (default: 128{tokens_note})"
-    )
+    parser.add_argument("--max-tokens", type=positive, default=128, help="maximum tokens per answer (default: 128)")
 
 
 def natural(text: str) -> int:
@@ -62,7 +59,7 @@ def positive(text: str) -> int:
 
 
 def numbers(flag: str, text: str, kind: Callable[[str], N], limits: tuple[float, float]) -> tuple[N, ...]:
-    """Parse comma-separated numbers of a flag, without repetitions. Raises ConfigError outside the limits."""
+    """Parse the comma-separated numbers of a flag. Raises ConfigError outside the limits."""
     low, high = limits
     try:
         found = tuple(dict.fromkeys(map(kind, text.split(","))))
@@ -75,7 +72,7 @@ def numbers(flag: str, text: str, kind: Callable[[str], N], limits: tuple[float,
 
 
 def read_prompts(path: Path, limit: int = 0) -> list[Text]:
-    """Read prompts from JSON lines, at most `limit` of them, picked evenly; 0: all. Raises ConfigError."""
+    """Read prompts from JSON lines: `limit` of them, picked evenly; 0: all. Raises ConfigError."""
     prompts: list[Text] = []
     for number, line in read_objects(path):
         if "prompt" not in line:
@@ -87,7 +84,7 @@ def read_prompts(path: Path, limit: int = 0) -> list[Text]:
 
 
 def context_tokens(model: LoadedModel, length: int, text: str = "") -> tuple[int, ...]:
-    """Repeat `text`, by default Python's own reference, up to `length` tokens, in whole blocks of the cache."""
+    """Repeat a text, by default Python's own reference, up to `length` tokens in whole blocks."""
     text = text or "\n\n".join(text for _, text in sorted(topics.items()))
     tokens = model.tokenizer.encode(text[: _CHARACTERS * length], add_special_tokens=False)
     return tuple(islice(cycle(tokens), length - length % model.size.block_size))
@@ -100,7 +97,7 @@ def evenly(items: Sequence[T], count: int) -> list[T]:
 
 
 def encode(model: LoadedModel, text: Text) -> Prompt:
-    """Render a text as the only message of a chat, or as it is for a model without a chat template."""
+    """Render a text as a chat, or as it is for a model without a chat template."""
     if not model.tokenizer.has_chat_template:
         return Prompt(text.prompt, tuple(model.tokenizer.encode(text.prompt)), text.domain)
     chat = model.tokenizer.render_chat([{"role": "user", "content": text.prompt}])

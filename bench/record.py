@@ -3,8 +3,11 @@
 import hashlib
 import json
 import platform
+import shlex
+import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +22,7 @@ from engine.config.engine import EngineConfig
 from engine.config.fields import flag
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
-from papers.layer_sets import to_json
+from papers.layer_sets import TUNED_POLICIES
 
 
 class Temperature(NamedTuple):
@@ -39,32 +42,27 @@ TEMPERATURES = (GREEDY, SAMPLED)
 class Cell:
     """Measurements of all policies on one workload at one temperature."""
 
-    column: str
+    column: str  # one of `bench.workloads.WORKLOADS`
     workload: str
     temperature: str  # its name
     value: float | None  # the mix ratio, or the tokens of the context
     prompts: int
-    switches: float | None  # in mixed streams: share of prompts of another domain than the one before
     rows: list[Row]  # by policy: `bench.cells.measure_cell`
 
 
 @dataclass
 class Record:
-    """A comparison: its settings, its finished cells, and the memory of each policy. Kept in a file, if it has one."""
+    """A comparison: its settings, facts for the reader, and finished cells. It may have a file."""
 
     settings: dict[str, Any]
-    machine: dict[str, Any] = field(default_factory=dict)  # facts for the reader
+    machine: dict[str, Any] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
-    memory: list[dict[str, Any]] = field(default_factory=list)  # `bench.memory`, by policy
     path: Path | None = None
 
     def find(self, column: str, workload: str, temperature: str) -> Cell | None:
         """Return a finished cell."""
-        return next((cell for cell in self.select(column, temperature) if cell.workload == workload), None)
-
-    def select(self, column: str, temperature: str) -> list[Cell]:
-        """Return the finished cells of a column at a temperature."""
-        return [cell for cell in self.cells if (cell.column, cell.temperature) == (column, temperature)]
+        key = (column, workload, temperature)
+        return next((cell for cell in self.cells if (cell.column, cell.workload, cell.temperature) == key), None)
 
     def rows_of(self, policy: str) -> list[Row]:
         """Return a policy's row of each cell."""
@@ -73,44 +71,41 @@ class Record:
     def save(self) -> None:
         """Replace the file, in one step: an interruption leaves the old file or the new one."""
         if self.path is not None:
-            write(self.path, self.as_json())
-
-    def as_json(self) -> str:
-        kept = {"settings": self.settings, "machine": self.machine, "cells": [asdict(cell) for cell in self.cells]}
-        return json.dumps(kept | {"memory": self.memory}, indent=1) + "\n"
+            kept = {"settings": self.settings, "machine": self.machine, "cells": [vars(cell) for cell in self.cells]}
+            write(self.path, json.dumps(kept, indent=1) + "\n")
 
     @property
     def policies(self) -> list[str]:
         return list(self.settings["policies"])
 
 
-def open_record(path: Path | None, settings: dict[str, Any], restart: bool) -> Record:
-    """Return the record of a file, or a new one. Raises ConfigError if it is damaged or of other settings."""
+def open_record(path: Path | None, settings: dict[str, Any]) -> Record:
+    """Return the record of a file, or a new one. Raises ConfigError for another's or a damaged file."""
     settings = json.loads(json.dumps(settings))  # the settings as they read from a file
     record = Record(settings, path=path)
-    if path is None or restart or not path.exists():
+    if path is None or not path.exists():
         return record
     try:
         found = json.loads(read(path))
         record.cells = [Cell(**cell) for cell in found["cells"]]
-        record.machine, record.memory, before = found["machine"], found["memory"], dict(found["settings"])
+        record.machine, before = found["machine"], dict(found["settings"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} is damaged ({error!r}); --restart discards it") from None
+        raise ConfigError(f"{path} is damaged ({error!r}); delete it, or choose another --out") from None
     changed = [name for name in {**before, **settings} if before.get(name) != settings.get(name)]
     if changed:
         changes = "; ".join(f"{name} was {before.get(name)}, now {settings.get(name)}" for name in changed)
-        raise ConfigError(f"{path} has results of other settings ({changes}); choose another --out, or --restart")
+        raise ConfigError(f"{path} has results of other settings ({changes}); delete it, or choose another --out")
     return record
 
 
 def settings_of(
     model: LoadedModel, config: EngineConfig, entries: Sequence[Contender], chosen: Selection
 ) -> dict[str, Any]:
-    """Return all that cells depend on, by name. Results of other settings must not stand beside each other."""
-    prior = model.prior(config)
+    """Return all that cells depend on, by name: only results of equal settings may be mixed."""
     folders = [Path(package.__path__[0]) for package in (engine, papers)]
     files = (path for folder in folders for path in folder.rglob("*"))
     sources = sorted(path for path in files if path.suffix in {".py", ".h", ".c", ".cpp", ".cu"})
+    tuned = [model.tuned_path(config, kind) for kind in ("prior", *TUNED_POLICIES)]
     return {
         **chosen._asdict(),
         "engine": _digest(*(path.read_bytes() for path in sources)),
@@ -119,9 +114,8 @@ def settings_of(
         "policies": [each.name for each in entries],
         "texts": _digest(repr(chosen.texts).encode()),
         "context_text": _digest(chosen.context_text.encode()),
-        "layer_sets": _layer_sets(model, entries),
-        "prior_plans": _digest(prior.to_json().encode()) if prior else "none",
-        **_flags(config),
+        "tuned": _digest(*(path.read_bytes() for path in tuned if path.exists())),
+        **{flag(each.name): str(getattr(config, each.name)) for each in fields(config)},
     }
 
 
@@ -129,36 +123,11 @@ def _digest(*contents: bytes) -> str:
     return hashlib.sha256(b"".join(contents)).hexdigest()[:16]
 
 
-def _layer_sets(model: LoadedModel, entries: Sequence[Contender]) -> dict[str, str]:
-    """Return digests of layer sets, by contender that has some. Raises UnknownPolicyError for one that has none."""
-    found = {}
-    for name, policy, config in entries:
-        sets = getattr(model.core(config).policy(policy), "layer_sets", None)
-        if sets is not None:
-            found[name] = _digest(to_json(sets).encode())
-    return found
-
-
-def _flags(config: object, prefix: str = "") -> dict[str, str]:
-    """Return settings as text, by flag, nested ones too."""
-    assert is_dataclass(config)
-    found: dict[str, str] = {}
-    for each in fields(config):
-        value = getattr(config, each.name)
-        if each.name == "policies":
-            for own in value:
-                found |= _flags(own, own.prefix())
-        elif is_dataclass(value):
-            found |= _flags(value, f"{each.name}_")
-        else:
-            found[flag(prefix + each.name)] = str(value)
-    return found
-
-
 def machine_facts(model: LoadedModel, config: EngineConfig) -> dict[str, Any]:
-    """Return facts about model and machine, for the reader."""
+    """Return facts about model, machine and program, for the reader."""
     prior = model.prior(config)
     synthetic = " (SYNTHETIC weights: real shape, random text)" if model.source.name.startswith(SYNTHETIC) else ""
+    versions = [f"{package} {metadata.version(package)}" for package in ("knapserve", "torch", "numpy")]
     return {
         "model": model.source.name + synthetic,
         "shape": model.key.shape,
@@ -166,4 +135,6 @@ def machine_facts(model: LoadedModel, config: EngineConfig) -> dict[str, Any]:
         "copy in fewer bits": f"{model.draft_bits} bits, loaded for all policies" if model.draft_bits else "none",
         "plans from an offline search": f"{len(prior.plans)}, with which knapspec begins" if prior else "none",
         "machine": f"{platform.machine()} {model.key.machine}; {model.key.threads} used",
+        "versions": ", ".join([*versions, f"Python {platform.python_version()}"]),
+        "command": shlex.join(["knapserve", *sys.argv[1:]]),
     }

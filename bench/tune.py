@@ -1,6 +1,6 @@
 """`knapserve tune`: search offline, on sample prompts, for the initial draft plans of servers.
 
-Of policy knapspec here; `bench.tuning` has those of the other policies.
+This module has the search of policy knapspec; `bench.tuning` has those of the other policies.
 """
 
 import argparse
@@ -11,13 +11,12 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from bench import tuning
 from bench.files import write
-from bench.prompts import Text, add_prompt_arguments, encode, positive, read_prompts
-from bench.results import summarise, table
-from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
+from bench.prompts import TUNING_PROMPTS, Text, add_prompt_arguments, encode, positive, read_prompts
+from bench.results import Row, summarise, table
+from bench.targets import PolicyTarget, Prompt, run_in_turns, warm_up
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.draft.knapspec import KnapSpec
@@ -35,20 +34,18 @@ _SAVED_TOKENS = 12.0  # tested tokens from which a plan is worth saving
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `tune`."""
-    add_prompt_arguments(
-        parser, "tuning.jsonl", "; policy knapspec: half of them are for tuning, half for comparing the result",
-        f"; other policies: {tuning.MAX_TOKENS}",
-    )  # fmt: skip
-    parser.set_defaults(max_tokens=None)
-    parser.add_argument("--temperature", type=float, default=0.0, help="sampling temperature; 0: greedy (default: 0)")
+    add_prompt_arguments(parser)
+    parser.set_defaults(prompts=TUNING_PROMPTS, max_tokens=None)
+    parser.add_argument("--temperature", type=float, default=0.0, help="temperature; 0: greedy (default: 0)")
     parser.add_argument(
         "--policy", choices=("knapspec", "knn-ssd", "self-sd", "layerskip"), default="knapspec",
-        help="policy to tune: initial plans of knapspec, the layer sets that another one needs, or the exit and length "
-        "of layerskip (default: knapspec)",
+        help="policy to tune: initial plans of knapspec, with half of the prompts to compare them on; the layer sets "
+        f"of another policy, or the exit and length of layerskip, with answers of {tuning.MAX_TOKENS} tokens "
+        "(default: knapspec)",
     )  # fmt: skip
     parser.add_argument(
         "--iterations", type=positive, default=50,
-        help="policies self-sd and knn-ssd: candidates to measure for each layer set (default: 50; the papers: 1000)",
+        help="policies self-sd and knn-ssd: candidates for each layer set (default: 50; the papers: 1000)",
     )  # fmt: skip
     parser.add_argument(
         "--samples", type=positive, default=8,
@@ -57,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Tune a policy, and save what needs a file; print a table, and JSON as the last line. Raises ConfigError."""
+    """Tune a policy and save the result; print a table, then JSON. Raises ConfigError."""
     return _run(args, config) if args.policy == "knapspec" else tuning.run(args, config)
 
 
@@ -90,7 +87,7 @@ def _run(args: argparse.Namespace, config: EngineConfig) -> int:
             write(file, plans.to_json())
             core = model.core(replace(config, prior=str(file)), own_cache=True)
             targets.append(PolicyTarget("knapspec", core, sampling, name=name))
-    rows = _compare(targets, [encode(model, text) for text in others], model.spec.layers)
+    rows = _compare(targets, [encode(model, text) for text in others])
     print(f"{len(prior.plans)} plans found on {len(tuned)} prompts; compared on the other {len(others)}:")
     print(table(rows))
     fastest = max(rows, key=lambda row: row["tokens_per_second"])["policy"]
@@ -99,13 +96,13 @@ def _run(args: argparse.Namespace, config: EngineConfig) -> int:
         print(f"saved: {path}")
     else:
         print(f"{fastest} is at least as fast as the new plans: {kept}.")
-    result = {"plans": len(prior.plans), "saved": fastest == _NEW, "fastest": fastest, "path": str(path), "rows": rows}
-    print(json.dumps(result))
+    found = {"plans": len(prior.plans), "saved": fastest == _NEW, "fastest": fastest}
+    print(json.dumps(found | {"path": str(path), "rows": rows}))
     return 0
 
 
 def split(texts: Sequence[Text]) -> tuple[list[Text], list[Text]]:
-    """Deal out prompts to search on and prompts to compare on, each shuffled: files are ordered by subject."""
+    """Deal out prompts to search on and to compare on, shuffled: files are ordered by subject."""
     tuned, others = list(texts[0::2]), list(texts[1::2])
     random.Random(1).shuffle(tuned)
     random.Random(0).shuffle(others)
@@ -151,9 +148,10 @@ def search(
     return Prior(model.source.fingerprint, learnt) if learnt else None
 
 
-def _compare(targets: Sequence[PolicyTarget], prompts: Sequence[Prompt], layers: int) -> list[dict[str, Any]]:
-    targets[0].run(prompts[:1], 1)
-    targets[0].stats = RunStats()
+def _compare(targets: Sequence[PolicyTarget], prompts: Sequence[Prompt]) -> list[Row]:
+    """Let targets answer the prompts in turns. Returns a row of each."""
+    warm_up(targets[:1], prompts[:1])
     for number, prompt in enumerate(prompts):
         run_in_turns(targets, [prompt], first=number % len(targets))
-    return [summarise(c, targets[0].stats, layers) for c in targets]
+    plain = targets[0].stats.total
+    return [summarise(target.name, target.stats.total, plain) for target in targets]

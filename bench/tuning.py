@@ -1,4 +1,4 @@
-"""`knapserve tune` for policies of papers: layer sets of self-sd and knn-ssd, exit and draft length of layerskip."""
+"""`knapserve tune` for policies of papers: layer sets; exit and draft length of layerskip."""
 
 import argparse
 import json
@@ -12,8 +12,8 @@ import numpy as np
 
 from bench.files import write
 from bench.prompts import encode, evenly, read_prompts
-from bench.results import aligned
-from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
+from bench.results import Column, Row, aligned, table
+from bench.targets import PolicyTarget, Prompt, run_in_turns, warm_up
 from engine.config.engine import EngineConfig
 from engine.config.policies import FixedConfig
 from engine.draft.fixed import uniform_variants
@@ -31,15 +31,23 @@ from papers.requirements import require_extra
 from papers.settings import KnnSSDConfig, LayerSkipConfig, SelfSDConfig
 
 MAX_TOKENS = 32  # tokens of an answer, at most (Draft & Verify, `searching.py` of its code)
-EXITS = (1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4)  # shares of the layers; LayerSkip's own exits: 1/8 to 1/2
+EXITS = (1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4)  # shares of the layers; LayerSkip has 1/8 to 1/2
 LENGTHS = (1, 2, 4, 6, 8, 12)  # γ; LayerSkip's settings lie between 4 and 12
-# Shares of the layers that the first candidates skip. The authors of Draft & Verify, too, first measure sets that they
-# know to be good; these are ours.
+# Shares of the layers that the first candidates skip. The authors of Draft & Verify, too, first
+# measure sets that they know to be good; these are ours.
 _FIRST_RATIOS = (0.25, 0.5)
+_COLUMNS = (
+    Column("domain", "domain", "{}"),
+    Column("plain/s", "plain", "{:.1f}"),
+    Column("decode/s", "drafted", "{:.1f}"),
+    Column("speed-up", "decode_speedup"),
+    Column("skip attn", "skipped_attention", "{:.0%}"),
+    Column("skip mlp", "skipped_mlp", "{:.0%}"),
+)
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Tune a policy; print a table, and JSON as the last line. Raises ConfigError, PolicyUnavailableError."""
+    """Tune a policy; print a table, then JSON. Raises ConfigError, PolicyUnavailableError."""
     if args.policy != "layerskip":
         require_extra("the search for layer sets")
     texts = read_prompts(args.prompts, args.limit)
@@ -51,29 +59,30 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     model = LoadedModel(bare)
     model.warm_up()
     prompts = [encode(model, text) for text in texts]
-    sampling = SamplingParams(max_tokens=args.max_tokens or MAX_TOKENS, temperature=args.temperature, ignore_eos=True)
+    tokens = args.max_tokens or MAX_TOKENS
+    sampling = SamplingParams(max_tokens=tokens, temperature=args.temperature, ignore_eos=True)
     if args.policy == "layerskip":
         _measure_exits(model, bare, sampling, evenly(prompts, args.samples))
     else:
-        _search_sets(args, config, bare, model, sampling, prompts)
+        _SetSearch(args, config, bare, model, sampling).run(prompts)
     return 0
 
 
 def _measure_exits(model: LoadedModel, bare: EngineConfig, sampling: SamplingParams, prompts: Sequence[Prompt]) -> None:
-    """Measure every exit with every length, in turns (LS(ℰ-γ) in DEL's paper); print a table and the best flags."""
+    """Measure every exit with every length (LS(ℰ-γ) in DEL's paper); print a table and the best."""
     exits = sorted({max(1, round(share * model.spec.layers)) for share in EXITS})
     grid = list(product(exits, LENGTHS))
     settings = [replace(bare, policies=(LayerSkipConfig(*point), *bare.policies)) for point in grid]
     plain = PolicyTarget("none", model.core(bare), sampling)
     targets = [PolicyTarget("layerskip", model.core(each), sampling) for each in settings]
     show = progress_bar("measuring exits")
-    plain.run(prompts[:1], 1)  # warm up
-    plain.stats = RunStats()
+    warm_up([plain], prompts[:1])
     for number, prompt in enumerate(prompts, 1):
         run_in_turns([plain, *targets], [prompt], first=number % len(targets))
         show(number / len(prompts))
-    undrafted = _speed(plain)
-    speeds = {point: _speed(target) / undrafted for point, target in zip(grid, targets, strict=True)}
+    undrafted = plain.stats.total.decode_speed
+    ratios = [target.stats.total.decode_speed / undrafted for target in targets]
+    speeds = dict(zip(grid, ratios, strict=True))
     rows = [["layers", *(f"γ {length}" for length in LENGTHS)]]
     rows += [[str(depth), *(f"{speeds[depth, length]:.2f}" for length in LENGTHS)] for depth in exits]
     print(aligned(rows))
@@ -84,72 +93,109 @@ def _measure_exits(model: LoadedModel, bare: EngineConfig, sampling: SamplingPar
     print(json.dumps({"exit": depth, "gamma": length, "plain": undrafted, "measured": figures}))
 
 
-def _search_sets(
-    args: argparse.Namespace,
-    config: EngineConfig,
-    bare: EngineConfig,
-    model: LoadedModel,
-    sampling: SamplingParams,
-    prompts: Sequence[Prompt],
-) -> None:
-    """Search for layer sets, and save them at each improvement; print a table."""
-    own = config.of(SelfSDConfig) if args.policy == "self-sd" else config.of(KnnSSDConfig)
-    path = model.tuned_path(config, args.policy) if own.sets in ("auto", "none") else Path(own.sets).expanduser()
-    found = LayerSets(args.policy, model.source.fingerprint, {})
-    if args.policy == "self-sd":
-        prompts = evenly(prompts, args.samples)
-        samples = {"": prompts}
-    else:
-        vectors, domains = last_hidden_vectors(model, bare, prompts), [prompt.domain for prompt in prompts]
-        # KNN-SSD, section 5.1: K-means chooses the samples too.
-        samples = {domain: [prompts[i] for i in own] for domain, own in choose(domains, vectors, args.samples).items()}
+class _SetSearch:
+    """Searches for the layer sets of self-sd or knn-ssd."""
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        config: EngineConfig,
+        bare: EngineConfig,
+        model: LoadedModel,
+        sampling: SamplingParams,
+    ) -> None:
+        """`bare`: the settings to measure with, without layer sets or prior plans."""
+        self.args, self.bare, self.model, self.sampling = args, bare, model, sampling
+        self.settings: SelfSDConfig | KnnSSDConfig = config.of(KnnSSDConfig)
+        if args.policy == "self-sd":
+            self.settings = config.of(SelfSDConfig)
+        self.path = Path(self.settings.sets).expanduser()
+        if self.settings.sets in ("auto", "none"):
+            self.path = model.tuned_path(config, args.policy)
+
+    def run(self, prompts: Sequence[Prompt]) -> None:
+        """Search, and save at each improvement; then measure the best sets again, and print a table."""
+        samples, found = self._samples(prompts)
+        self._speed(self.model.spec.whole, next(iter(samples.values())))  # warms up
+        known, layers = self._known_sets(), self.model.spec.layers
+        first = [uniform_variants(layers, ratio) for ratio in _FIRST_RATIOS]
+        searches = {
+            # The known set is measured first, so that it is not lost.
+            domain: LayerSearch(layers, partial(self._speed, prompts=own), [*known.get(domain, ()), *first])
+            for domain, own in samples.items()
+        }
+        search(searches, self.args.iterations, found, self.path)
+        # Of many noisy measurements the best is a lucky one, so it is measured again.
+        rows = [self._row(domain, searches[domain].best, own) for domain, own in samples.items()]
+        print(table(rows, _COLUMNS))
+        print(f"saved: {self.path}")
+        print(json.dumps({"path": str(self.path), "domains": dict(zip(samples, rows, strict=True))}))
+
+    def _samples(self, prompts: Sequence[Prompt]) -> tuple[dict[str, list[Prompt]], LayerSets]:
+        """Return the prompts to measure on, by domain, and the content of the file without sets."""
+        args = self.args
+        settings: dict[str, float] = {
+            "iterations": args.iterations,
+            "samples": args.samples,
+            "max_tokens": self.sampling.max_tokens or 0,
+            "temperature": args.temperature,
+            "gamma": self.settings.gamma,
+            "confidence": self.settings.confidence,
+            "seed": SEED,
+        }
+        found = LayerSets(args.policy, self.model.source.fingerprint, {}, prompts=len(prompts), settings=settings)
+        if args.policy == "self-sd":
+            own = evenly(prompts, args.samples)
+            return {"": own}, replace(found, prompts=len(own))
+        vectors, domains = last_hidden_vectors(self.model, self.bare, prompts), [each.domain for each in prompts]
         anchors = choose(domains, vectors)
-        found = replace(
+        # KNN-SSD, section 5.1: K-means chooses the samples too.
+        chosen = choose(domains, vectors, args.samples)
+        samples = {domain: [prompts[index] for index in own] for domain, own in chosen.items()}
+        return samples, replace(
             found,
             anchors={domain: vectors[own] for domain, own in anchors.items()},
-            least_similarity=least_similarity(vectors, [i for own in anchors.values() for i in own]),
+            least_similarity=least_similarity(vectors, [index for own in anchors.values() for index in own]),
         )
-    settings = {"iterations": args.iterations, "samples": args.samples, "max_tokens": sampling.max_tokens or 0}
-    settings |= {"temperature": args.temperature, "gamma": own.gamma, "confidence": own.confidence, "seed": SEED}
-    found = replace(found, prompts=len(prompts), settings=settings)
 
-    def speed(plan: Variants, prompts: Sequence[Prompt], policy: str = "fixed") -> float:
-        """Return the tokens per second of decoding: the reciprocal of Draft & Verify's time per token.
+    def _speed(self, plan: Variants, prompts: Sequence[Prompt], policy: str = "fixed") -> float:
+        """Return the tokens per second of decoding with a plan, without the reading of prompts.
 
-        Answers prompts in turn, with drafts of `plan`. The time of reading the prompts does not count.
+        It is the reciprocal of Draft & Verify's time per token.
         """
-        fixed = FixedConfig(plan="".join(map(str, plan)), gamma=own.gamma)
-        core = model.core(replace(bare, fixed=fixed, draft_confidence=own.confidence))
-        target = PolicyTarget(policy, core, sampling)
-        if core.runner.overlaps:  # on a GPU, the first rounds with a plan record its graphs
-            target.run(prompts[:1], 1)
-            target.stats = RunStats()
+        fixed = FixedConfig(plan="".join(map(str, plan)), gamma=self.settings.gamma)
+        config = replace(self.bare, fixed=fixed, draft_confidence=self.settings.confidence)
+        target = PolicyTarget(policy, self.model.core(config), self.sampling)
+        if target.core.runner.overlaps:  # on a GPU, the first rounds with a plan record its graphs
+            warm_up([target], prompts[:1])
         for prompt in prompts:
             target.run([prompt], 1)
-        return _speed(target)
+        return target.stats.total.decode_speed
 
-    speed(model.spec.whole, next(iter(samples.values())))  # warm up
-    known = _known_sets(model, path, args.policy)  # measured first, so that none is lost
-    first = [uniform_variants(model.spec.layers, ratio) for ratio in _FIRST_RATIOS]
-    searches = {
-        domain: LayerSearch(
-            model.spec.layers,
-            partial(speed, prompts=sample),
-            [known[domain], *first] if domain in known else first,
-        )
-        for domain, sample in samples.items()
-    }
-    search(searches, args.iterations, found, path)
-    # Measured again: of many noisy measurements the best is a lucky one, and the machine may be slower now.
-    speeds = {
-        domain: (speed(model.spec.whole, sample, "none"), speed(searches[domain].best, sample))
-        for domain, sample in samples.items()
-    }
-    _report({domain: each.best for domain, each in searches.items()}, speeds, path)
+    def _known_sets(self) -> dict[str, list[Variants]]:
+        """Return the set of each domain in the file, if there is a file that suits the model."""
+        if not self.path.exists():
+            return {}
+        try:
+            found = load_for(self.path, self.args.policy, self.model.spec, self.model.source.fingerprint)
+        except TunedFileError as error:
+            print(f"{error}; they will be replaced")
+            return {}
+        return {domain: [plan] for domain, plan in found.sets.items()}
 
-
-def _speed(target: PolicyTarget) -> float:
-    return target.stats.decode_tokens / target.stats.decode_seconds
+    def _row(self, domain: str, plan: Variants, prompts: Sequence[Prompt]) -> Row:
+        """Measure plain decoding and a set on the prompts. Speeds are in tokens per second."""
+        plain, drafted = self._speed(self.model.spec.whole, prompts, "none"), self._speed(plan, prompts)
+        attention, mlp = (count / self.model.spec.layers for count in skipped(plan))
+        return {
+            "domain": domain or "(all)",
+            "set": "".join(map(str, plan)),
+            "plain": plain,
+            "drafted": drafted,
+            "decode_speedup": drafted / plain,
+            "skipped_attention": attention,
+            "skipped_mlp": mlp,
+        }
 
 
 class _RecordingRunner(Runner):
@@ -168,9 +214,9 @@ class _RecordingRunner(Runner):
 
 
 def last_hidden_vectors(model: LoadedModel, config: EngineConfig, prompts: Sequence[Prompt]) -> np.ndarray:
-    """Return the last hidden vector of each prompt, as policy knn-ssd sees it, scaled to length one: [prompts, hidden].
+    """Return the last hidden vector of each prompt, scaled to length one: [prompts, hidden].
 
-    Raises ConfigError for a prompt that does not fit into the context.
+    They are the vectors that policy knn-ssd sees. Raises ConfigError for a prompt that does not fit.
     """
     runners: list[_RecordingRunner] = []
 
@@ -184,48 +230,17 @@ def last_hidden_vectors(model: LoadedModel, config: EngineConfig, prompts: Seque
     return unit(np.stack(runners[0].vectors))
 
 
-def _known_sets(model: LoadedModel, path: Path, policy: str) -> Mapping[str, Variants]:
-    """Return the sets of a file, if there is one that suits the model."""
-    if not path.exists():
-        return {}
-    try:
-        return load_for(path, policy, model.spec, model.source.fingerprint).sets
-    except TunedFileError as error:
-        print(f"{error}; they will be replaced")
-        return {}
-
-
 def search(searches: Mapping[str, LayerSearch], iterations: int, found: LayerSets, path: Path) -> None:
-    """Measure `iterations` candidates of each domain, in turns; save all sets whenever one is better.
+    """Measure `iterations` candidates of each domain, in turns. Save all sets when one is better.
 
     An interruption leaves the best so far in the file. Raises ConfigError if it cannot be written.
     """
     show = progress_bar("searching for layer sets")
-    try:
-        for iteration in range(iterations):
-            improved = False
-            for number, each in enumerate(searches.values(), 1):
-                improved |= each.step()
-                show((iteration + number / len(searches)) / iterations)
-            if improved:
-                sets = {domain: each.best for domain, each in searches.items()}
-                write(path, to_json(replace(found, sets=sets)))
-    except KeyboardInterrupt:
-        kept = f"; the best so far: {path}" if iteration else ", before anything was found"
-        print(f"interrupted in iteration {iteration + 1} of {iterations}{kept}")
-        raise
-
-
-def _report(sets: Mapping[str, Variants], speeds: Mapping[str, tuple[float, float]], path: Path) -> None:
-    """Print a table and JSON. `speeds`: tokens per second of plain decoding and with the set."""
-    rows = [["domain", "plain/s", "decode/s", "speed-up", "skip attn", "skip mlp"]]
-    figures = {}
-    for domain, plan in sets.items():
-        plain, drafted = speeds[domain]
-        attention, mlp = (2 * count / (len(plan) - 1) for count in skipped(plan))
-        rows.append([domain or "(all)", f"{plain:.1f}", f"{drafted:.1f}", f"{drafted / plain:.2f}"])
-        rows[-1] += [f"{attention:.0%}", f"{mlp:.0%}"]
-        figures[domain] = {"set": "".join(map(str, plan)), "decode_speedup": drafted / plain}
-    print(aligned(rows))
-    print(f"saved: {path}")
-    print(json.dumps({"path": str(path), "domains": figures}))
+    for iteration in range(iterations):
+        improved = False
+        for number, each in enumerate(searches.values(), 1):
+            improved |= each.step()
+            show((iteration + number / len(searches)) / iterations)
+        if improved:
+            sets = {domain: each.best for domain, each in searches.items()}
+            write(path, to_json(replace(found, sets=sets)))

@@ -1,6 +1,7 @@
 """Workloads of benchmarks: domains, mixed streams of domains, and long contexts."""
 
 import random
+import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
@@ -22,15 +23,15 @@ SAMPLES = 2  # fewest samples of each domain in a mixed stream: with one, all mi
 class Selection(NamedTuple):
     """What to measure, and how much of it: the checked flags."""
 
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # some of WORKLOADS
     texts: list[Text]
     limit: int  # prompts of each domain, and prompts after each context; 0: all
     max_tokens: int  # tokens of an answer, at most
     mixes: tuple[float, ...] = ()  # mix ratios r
-    contexts: tuple[int, ...] = ()  # tokens
-    repeat: int = 1  # measurements of each prompt, all of whose policies begin without knowledge
-    context_text: str = ""  # what contexts consist of; see `context_tokens`
-    lengths: Mapping[str, int] = {}  # `max_tokens` of domains that have their own
+    contexts: tuple[int, ...] = ()  # tokens before each prompt
+    repeat: int = 1  # measurements of each workload, all of them by fresh policies
+    context_text: str = ""  # see `context_tokens`
+    lengths: Mapping[str, int] = {}  # `max_tokens` of the domains that have their own
 
 
 class Workload(NamedTuple):
@@ -43,22 +44,14 @@ class Workload(NamedTuple):
     value: float | None = None  # the mix ratio, or the tokens of the context
     prefix: tuple[int, ...] = ()  # tokens before every prompt, in whole blocks
 
-    @property
-    def switches(self) -> float | None:
-        """The share of prompts in a mixed stream whose domain is not that of the prompt before."""
-        if self.column != "mixed":
-            return None
-        pairs = list(zip(self.prompts, self.prompts[1:], strict=False))
-        return sum(one.domain != other.domain for one, other in pairs) / len(pairs)
-
 
 def mixed_stream(tasks: Sequence[Sequence[T]], ratio: float, seed: int = 0) -> list[T]:
     """Order the samples of several tasks as a stream of mix ratio r (KNN-SSD, eq. 8).
 
-    After a sample of task k, the next one is of task k with probability 1 − r, and of each of the other N − 1 tasks
-    with probability r / (N − 1). Every sample occurs once, so a task without samples counts no more: r = 0 goes task by
-    task. At r = 1 neighbours are of different tasks if there is such an order, for the sake of which a move avoids some
-    tasks towards the end.
+    After a sample of task k, the next one is of task k with probability 1 − r, and of each of the
+    other N − 1 tasks with probability r / (N − 1). Every sample occurs once, and a task without
+    further samples no longer counts: r = 0 goes task by task. At r = 1 neighbours are of different
+    tasks if there is such an order: moves avoid the tasks after which there would be none.
     """
     chance = random.Random(seed)
     left = [deque(task) for task in tasks]
@@ -75,15 +68,16 @@ def mixed_stream(tasks: Sequence[Sequence[T]], ratio: float, seed: int = 0) -> l
 
 
 def _can_alternate(left: Sequence[deque[T]], task: int) -> bool:
-    """Whether the samples after one of `task` have an order in which no neighbours are of one task."""
+    """Whether the samples after one of `task` have an order without neighbours of one task."""
     counts = [len(samples) - (index == task) for index, samples in enumerate(left)]
     return counts[task] <= sum(counts) // 2 and max(counts) <= (sum(counts) + 1) // 2
 
 
-def make_workloads(model: LoadedModel, config: EngineConfig, chosen: Selection, skip_long: bool) -> list[Workload]:
-    """Make the workloads of the columns.
+def make_workloads(model: LoadedModel, config: EngineConfig, chosen: Selection) -> list[Workload]:
+    """Make the workloads of the columns, without the contexts for which the model has no room.
 
-    Raises ConfigError for prompts without room, and for such contexts unless they are to be skipped.
+    Raises ConfigError for prompts without room, for a mixed stream of one domain, and if no context
+    has room.
     """
     prompts = [encode(model, text) for text in chosen.texts]
     domains: dict[str, list[Prompt]] = {}
@@ -92,7 +86,7 @@ def make_workloads(model: LoadedModel, config: EngineConfig, chosen: Selection, 
     limit, most = chosen.limit or len(prompts), chosen.max_tokens
     tasks = [evenly(own, max(limit, SAMPLES)) for own in evenly(list(domains.values()), _TASKS)]
     if "mixed" in chosen.columns and len(tasks) < 2:
-        raise ConfigError("mixed streams need prompts of at least two domains; leave mixed out of --columns")
+        raise ConfigError("mixed streams need prompts of at least two domains")
     made = [
         Workload("domains", domain, tuple(evenly(own, limit)), chosen.lengths.get(domain, most))
         for domain, own in domains.items()
@@ -111,6 +105,9 @@ def make_workloads(model: LoadedModel, config: EngineConfig, chosen: Selection, 
             PolicyTarget("none", core, sampling, workload.prefix).check(workload.prompts)
             kept.append(workload)
         except ConfigError as error:
-            if not (skip_long and workload.prefix):
+            if not workload.prefix:
                 raise ConfigError(f"{workload.column}, {workload.name}: {error}") from None
+            print(f"the context of {workload.name} is left out: {error}", file=sys.stderr)
+    if "context" in chosen.columns and not any(workload.prefix for workload in kept):
+        raise ConfigError("no context fits the model beside a prompt and its answer; give shorter --contexts")
     return kept

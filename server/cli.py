@@ -54,10 +54,10 @@ _COMMANDS = {
     "tune": ("search offline for draft plans", "bench.tune"),
     "bench compare": (
         "compare all draft policies over domains, mixed streams and context lengths",
-        "bench.compare.run",
+        "bench.compare",
     ),
     "bench decode": ("compare the decoding speed of draft policies", "bench.decode"),
-    "bench paper": ("repeat an experiment of the papers", "bench.paper.run"),
+    "bench paper": ("repeat an experiment of the papers", "bench.paper"),
     "bench prefill": ("measure the speed of processing a long prompt", "bench.prefill"),
     "bench serve": ("measure the streaming speed of running servers", "bench.serve"),
 }

@@ -12,7 +12,7 @@ from engine.types import SamplingParams
 
 def add_peer_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that run other programs too."""
-    parser.add_argument("--hf", action="store_true", help="also run generate of transformers, in turns with the others")
+    parser.add_argument("--hf", action="store_true", help="also run transformers' generate, in turns with the others")
     parser.add_argument(
         "--llama-cpp", nargs="?", const="", metavar="FILE.gguf",
         help="also run llama.cpp on this GGUF file, in turns with the others; without FILE: on that of --model",
@@ -22,5 +22,8 @@ def add_peer_arguments(parser: argparse.ArgumentParser) -> None:
 def peers(
     args: argparse.Namespace, model: LoadedModel, sampling: SamplingParams, prompts: Sequence[Prompt], streams: int
 ) -> list[BenchTarget]:
-    """Return the programs of `--hf` and `--llama-cpp`, with room for `streams` of these prompts. Raises ConfigError."""
+    """Return the programs of `--hf` and `--llama-cpp`, with room for `streams` of the prompts.
+
+    Raises ConfigError.
+    """
     return [*hugging_face(args.hf, model, sampling), *llama_cpp(args.llama_cpp, model, sampling, prompts, streams)]

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from bench.targets import Prompt, RunStats
+from bench.measurements import RunStats, Totals
+from bench.targets import Prompt
 from engine.architecture.spec import ModelSpec
 from engine.checkpoints.source import Source, SyntheticSource
 from engine.clock import SystemClock
@@ -26,7 +27,7 @@ def hugging_face(enabled: bool, model: LoadedModel, sampling: SamplingParams) ->
 
 
 class HuggingFaceTarget:
-    """`generate` with its default settings and cache, the same dtype and threads; greedy, one prompt at a time."""
+    """`generate` with default settings, the same dtype and threads; greedy, one prompt at a time."""
 
     name = "hf-generate"
 
@@ -36,21 +37,23 @@ class HuggingFaceTarget:
         self._threads = threads
         self._clock = SystemClock()
         self._options: dict[str, Any] = {"max_new_tokens": sampling.max_tokens, "do_sample": False}
-        self._options["repetition_penalty"] = 1.0  # not the checkpoint's, which no other target applies
+        # No other target applies the checkpoint's own penalty.
+        self._options["repetition_penalty"] = 1.0
         if sampling.ignore_eos:
             self._options["eos_token_id"] = None
 
     @torch.inference_mode()
     def run(self, prompts: Sequence[Prompt], streams: int) -> list[tuple[int, ...]]:
         out: list[tuple[int, ...]] = []
-        threads = torch.get_num_threads()  # 1 for small models, whose kernels use their own threads
+        threads = torch.get_num_threads()  # 1 for small models, whose kernels have threads
         torch.set_num_threads(self._threads)
         started = self._clock.now()
         for prompt in prompts:
             ids = torch.tensor([prompt.tokens], device=self._model.device)
             tokens = self._model.generate(ids, attention_mask=torch.ones_like(ids), **self._options)
             out.append(tuple(tokens[0, len(prompt.tokens) :].tolist()))
-        self.stats.add_batch(sum(len(tokens) for tokens in out), self._clock.now() - started)
+        seconds = self._clock.now() - started
+        self.stats.batches.append(Totals(tokens=sum(map(len, out)), seconds=seconds))
         torch.set_num_threads(threads)
         return out
 
@@ -58,7 +61,7 @@ class HuggingFaceTarget:
 def _load(source: Source, dtype: str, device: torch.device, sampling: SamplingParams) -> Any:
     """Load the model in transformers. Raises ConfigError if the comparison would not be fair.
 
-    Of a synthetic model, transformers gets the shape with other random weights, which have the same cost.
+    Of a synthetic model, transformers gets the shape with other random weights of the same cost.
     """
     from transformers import AutoModelForCausalLM
 
@@ -75,7 +78,11 @@ def _load(source: Source, dtype: str, device: torch.device, sampling: SamplingPa
 def _config(spec: ModelSpec) -> Any:
     from transformers import LlamaConfig, Qwen2Config, Qwen3Config
 
-    family: Any = Qwen3Config if spec.qk_norm else Qwen2Config if spec.qkv_bias else LlamaConfig
+    family: Any = LlamaConfig
+    if spec.qk_norm:
+        family = Qwen3Config
+    elif spec.qkv_bias:
+        family = Qwen2Config
     return family(
         vocab_size=spec.vocab,
         hidden_size=spec.hidden,

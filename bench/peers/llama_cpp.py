@@ -9,21 +9,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bench.targets import Prompt, RunStats
+from bench.measurements import RunStats, Totals
+from bench.targets import Prompt
 from engine.clock import SystemClock
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 from engine.types import SamplingParams
 
-# Seconds after an answer in which llama.cpp's threads poll for work and slow down the next target: without this pause
-# the engine decoded SmolLM2 at 1.4 to 1.7 times llama.cpp's speed, with it at 2.0 times.
+# After an answer, llama.cpp's threads poll for work for some seconds and slow down the next target:
+# without this pause the engine decoded SmolLM2 at 1.4 to 1.7 times llama.cpp's speed, with it at 2.0.
 _POLLING_SECONDS = 0.3
 
 
 def llama_cpp(
     file: str | None, model: LoadedModel, sampling: SamplingParams, prompts: Sequence[Prompt], streams: int
 ) -> list[LlamaCppTarget]:
-    """Return the target for `--llama-cpp`, with room for `streams` of these prompts. Raises ConfigError."""
+    """Return the target for `--llama-cpp`, with room for `streams` prompts. Raises ConfigError."""
     if file is None:
         return []
     path = Path(file).expanduser() if file else model.source.gguf_path
@@ -42,12 +43,12 @@ def llama_cpp(
 
 
 class LlamaCppTarget:
-    """llama.cpp's server called without HTTP: greedy, with the same prompt tokens and without a prompt cache."""
+    """llama.cpp's server without HTTP: greedy, with the same prompt tokens and no prompt cache."""
 
     name = "llama.cpp"
 
     def __init__(self, path: Path, sampling: SamplingParams, threads: int, longest: int, streams: int) -> None:
-        """`longest` is the maximum number of prompt tokens. Raises ConfigError if the model does not load."""
+        """`longest`: the most tokens of a prompt. Raises ConfigError if the model does not load."""
         try:
             import xllamacpp
         except ImportError:
@@ -80,11 +81,12 @@ class LlamaCppTarget:
         started = self._clock.now()
         with ThreadPoolExecutor(streams) as pool:
             timings = list(pool.map(self._answer, prompts))
+        batch = Totals(tokens=sum(t["predicted_n"] for t in timings), seconds=self._clock.now() - started)
         if streams == 1:  # concurrent answers overlap in time
-            self.stats.decode_seconds += sum(t["predicted_ms"] for t in timings) / 1e3
+            batch.decode_seconds = sum(t["predicted_ms"] for t in timings) / 1e3
             # The first token belongs to the prompt.
-            self.stats.decode_tokens += sum(t["predicted_n"] - 1 for t in timings)
-        self.stats.add_batch(sum(t["predicted_n"] for t in timings), self._clock.now() - started)
+            batch.decode_tokens = batch.tokens - len(timings)
+        self.stats.batches.append(batch)
         time.sleep(_POLLING_SECONDS)
 
     def _answer(self, prompt: Prompt) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Benchmark target: a running server, whose streams arrive over HTTP.
 
-The client is `http.client` in threads, because a client on the same machine takes its CPU time from the server: httpx
-needs about 0.1 ms a chunk instead of 0.03.
+The client is `http.client` in threads, because a client on the same machine takes its CPU time from
+the server: httpx needs about 0.1 ms a chunk instead of 0.03.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.targets import Prompt, RunStats
+from bench.measurements import RunStats, Totals
+from bench.targets import Prompt
 from engine.errors import ConfigError
 
 URL = "http://127.0.0.1:8000"
@@ -38,7 +39,8 @@ class ServerTarget:
         """Stream the answers to at most `streams` prompts. Raises ConfigError."""
         started = time.perf_counter()
         answers = [*self._pool.map(_Client.stream, self._clients, [prompt.text for prompt in prompts])]
-        self.stats.add_batch(sum(answer.tokens for answer in answers), time.perf_counter() - started)
+        tokens = sum(answer.total.tokens for answer in answers)
+        self.stats.batches.append(Totals(tokens=tokens, seconds=time.perf_counter() - started))
         for answer in answers:
             self.stats.chunks += answer.chunks
             self.stats.first_token += answer.first_token
@@ -64,7 +66,7 @@ class _Client:
             self._headers["Authorization"] = f"Bearer {key}"
 
     def stream(self, text: str) -> RunStats:
-        """Stream the answer to one prompt. Returns its tokens, chunks and times. Raises ConfigError."""
+        """Stream one answer. Returns its tokens, chunks and times. Raises ConfigError."""
         stats, usage = RunStats(), dict[str, Any]()
         last = time.perf_counter()
         try:
@@ -82,7 +84,7 @@ class _Client:
                     stats.chunks += 1
                     (stats.gaps if stats.first_token else stats.first_token).append(now - last)
                     last = now
-            stats.tokens = usage["completion_tokens"]
+            stats.batches.append(Totals(tokens=usage["completion_tokens"]))
         except (HTTPException, OSError) as error:
             raise ConfigError(f"{self._base}: {error or type(error).__name__}") from None
         except (ValueError, KeyError, TypeError):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -13,21 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import cells, memory
-from bench.paper import run as command
-from bench.paper.experiments import (
-    EXPERIMENTS,
-    by_request,
-    by_setting,
-    by_sublayer,
-    correlations,
-    detailed,
-    over_cells,
-    skip_map,
-    skip_shares,
-)
-from bench.prediction_error import pearson
+from bench import cells
+from bench import paper as command
+from bench.experiments import EXPERIMENTS, correlations, pearson, skip_map, skip_shares
+from bench.measurements import Totals
 from bench.record import Cell, Record
+from bench.report import details, sum_rows
 from engine.draft.fixed import uniform_variants
 from engine.runtime.build import LoadedModel
 from papers import layer_sets
@@ -36,20 +25,26 @@ from server.cli import main
 from tests.support import PREPARED, PROMPT_FILE
 from tests.support.cores import load
 
-PNG = b"\x89PNG\r\n\x1a\n"
 Run = Callable[..., CompletedProcess[str]]
+
+
+TOTALS = Totals(tokens=20, seconds=2.0, decode_tokens=16, decode_seconds=1.0, verify_seconds=1.0, rounds=16).as_json()
 
 
 def row(policy: str, **figures: Any) -> dict[str, Any]:
     """Make a row as `measure_cell` does: 20 tokens in 2 s, 16 of them decoded in 1 s."""
-    found: dict[str, Any] = {"policy": policy, "total": [20, 2.0, 16, 1.0], "differing_answers": 0, "rounds": 16}
-    found |= {"accepted": 0, "tested": 0, "search_seconds": 0.0, "plans": {}, "requests": []}
-    return found | figures
+    predictions = figures.pop("predictions", [])
+    return {"policy": policy, "totals": TOTALS | figures, "differing_answers": 0, "predictions": predictions}
 
 
 def record_of(*cells: list[dict[str, Any]], column: str = "domains") -> Record:
-    made = [Cell(column, f"w{i}", "greedy", None, 1, None, rows) for i, rows in enumerate(cells)]
+    made = [Cell(column, f"w{i}", "greedy", None, 1, rows) for i, rows in enumerate(cells)]
     return Record({"policies": [each["policy"] for each in cells[0]]}, cells=made)
+
+
+def cells_of(text: str) -> list[list[str]]:
+    """Split a table whose cells have two spaces or more between them."""
+    return [[cell.strip() for cell in line.strip().split("  ") if cell.strip()] for line in text.splitlines()]
 
 
 def test_skip_shares_are_shares_of_draft_passes() -> None:
@@ -59,48 +54,40 @@ def test_skip_shares_are_shares_of_draft_passes() -> None:
     assert skip_shares([one]) == [0, 0.75, 0.75, 0]
     assert skip_shares([one, two]) == [0, 3 / 8, 3 / 8, 4 / 8]
     record = record_of([row("none"), one, row("lookup")], [row("none"), two, row("lookup")])
-    titles = ["layer", "knapsack, attention", "knapsack, MLP", "lookup, attention", "lookup, MLP"]
-    assert skip_map(record) == [titles, ["1", "0%", "38%", "", ""], ["2", "38%", "50%", "", ""]]
-    (panel,) = by_sublayer(record)
-    assert [*panel.series["knapsack"][0]] == [1, 2, 3, 4]
-    assert over_cells(record)[1]["skipped_attention"] == pytest.approx((0 + 3 / 8) / 2)
-    assert over_cells(record)[1]["skipped_mlp"] == pytest.approx((3 / 8 + 4 / 8) / 2)
+    titles = ["layer", "knapsack, attention", "knapsack, MLP"]
+    assert cells_of(skip_map(record)) == [titles, ["1", "0%", "38%"], ["2", "38%", "50%"]]
+    found = sum_rows(record.cells)[1]
+    assert found["skipped_attention"] == pytest.approx((0 + 3 / 8) / 2)
+    assert found["skipped_mlp"] == pytest.approx((3 / 8 + 4 / 8) / 2)
 
 
 def test_correlation_is_that_of_predicted_and_measured_tpt() -> None:
     """Sums of (1, 2, 3) and (1, 2, 4) about their means: 3 / √(2 · 14/3) = 0.98198; R² = 27/28."""
-    first = row("knapsack", requests=[[1, 1, 0.5, 0.9], [2, 2, 0.5, 0.8]])
-    second = row("knapsack", requests=[[3, 4, 0.5, 0.7]])
+    first = row("knapsack", predictions=[[1, 1, 0.5, 0.9], [2, 2, 0.5, 0.8]])
+    second = row("knapsack", predictions=[[3, 4, 0.5, 0.7]])
     record = record_of([row("none"), first, row("swift")], [row("none"), second, row("swift")])
-    _, found, empty = correlations(record)
+    _, found, empty = cells_of(correlations(record))
     assert found == ["knapsack", "3", "0.982", "0.964", "-0.982", "0.964"]
-    assert empty == ["swift", "0", "", "", "", ""]
-    assert by_request(record)[1].series["knapsack"] == ([0.9, 0.8, 0.7], [1, 2, 4])
+    assert empty == ["swift", "0"]
     assert pearson(np.array([[1.0, 1], [2, 2]])) is None
     assert pearson(np.array([[1.0, 1], [2, 1], [3, 1]])) is None
 
 
 def test_rows_over_all_cells_are_sums_not_means() -> None:
-    quick = row("fixed", total=[20, 1.0, 16, 0.5], rounds=4, accepted=9, tested=10, search_seconds=0.1)
-    slow = row("fixed", total=[10, 3.0, 6, 2.0], rounds=6, accepted=0, tested=10, search_seconds=0.4)
+    quick = row("fixed", tokens=20, seconds=1.0, decode_tokens=16, decode_seconds=0.5, rounds=4)
+    slow = row("fixed", tokens=10, seconds=3.0, decode_tokens=6, decode_seconds=2.0, rounds=6)
+    quick["totals"] |= {"accepted": 9, "tested": 10, "search_seconds": 0.1}
+    slow["totals"] |= {"tested": 10, "search_seconds": 0.4}
     record = record_of([row("none"), quick], [row("none"), slow])
-    found = over_cells(record)[1]
+    found = sum_rows(record.cells)[1]
     assert found["tokens_per_second"] == 30 / 4
     assert found["speedup"] == (30 / 4) / (40 / 4)
     assert found["decode_speedup"] == (22 / 2.5) / (32 / 2)
     assert (found["alpha"], found["acceptance_length"]) == (9 / 20, 22 / 10)
-    assert (found["search_share"], found["search_ms"]) == (0.5 / 2.5, 500)
-    assert [line[0] for line in detailed(record)[1:]] == ["w0", "w0", "w1", "w1", "all", "all"]
-    record.cells = [Cell("context", c.workload, "greedy", 256, 1, None, c.rows) for c in record.cells]
-    assert len(detailed(record)) == 5
-
-
-def test_a_sweep_has_its_setting_on_the_axis() -> None:
-    record = record_of([row("none"), row("knapsack:tau=-1"), row("knapsack:tau=0.5", search_seconds=0.25)])
-    record.memory = [{"policy": "knapsack:tau=0.5", "growth": 3_000_000}, {"policy": "none", "error": "unknown"}]
-    share, memory = by_setting(record, ("search_share", ""), ("memory_mb", ""), x="τ")
-    assert share.series["knapsack"] == ([-1, 0.5], [0, 0.25])
-    assert memory.series["knapsack"][1][1] == 3
+    assert found["search_share"] == 0.5 / 2.5
+    assert [line[0] for line in cells_of(details(record))[1:]] == ["w0", "w0", "w1", "w1", *["all domains"] * 2]
+    record = record_of([row("none"), quick], [row("none"), slow], column="context")
+    assert len(cells_of(details(record))) == 5
 
 
 @pytest.fixture(scope="module")
@@ -158,34 +145,28 @@ FLAGS = {
         if name != "ood"
     ],
 )
-def test_each_experiment_writes_three_files_and_measures_nothing_again(
+def test_each_experiment_writes_its_figures_and_measures_nothing_again(
     name: str, paper: Run, datasets: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "measure_memory", lambda entry, *_: {"policy": entry.name, "growth": 2_000_000})
-    out = tmp_path / "deep" / "out"
+    out = tmp_path / "deep" / f"{name}.json"
     flags = (name, *datasets, *SMALL, *FLAGS.get(name, ()), "--out", str(out))
     first = paper(*flags)
-    assert (first.returncode, first.stderr) == (0, "")
-    pictures = {f"{name}.png"} if find_spec("matplotlib") else set()
-    assert {path.name for path in out.iterdir()} == {f"{name}.json", f"{name}.md"} | pictures
-    found = json.loads((out / f"{name}.json").read_text("utf-8"))
-    assert found["machine"].keys() >= {"model", "machine", "prompts", "versions", "command"}
+    assert first.returncode == 0, first.stderr
+    assert "knapsack" in first.stdout
+    assert "alpaca=" in first.stdout
+    found = json.loads(out.read_text("utf-8"))
+    assert found["machine"].keys() >= {"model", "machine", "versions", "command"}
     assert found["settings"]["experiment"] == name
+    assert found["settings"]["prompts"].startswith("alpaca=")
     assert not any(figures["differing_answers"] for cell in found["cells"] for figures in cell["rows"])
     for cell in found["cells"]:
         drafted = next(figures for figures in cell["rows"] if "knapsack" in figures["policy"])
-        assert sum(drafted["plans"].values()) > 0
-    table = (out / f"{name}.md").read_text("utf-8")
-    assert "knapsack" in table
-    assert "alpaca=" in table
-    if pictures:
-        assert (out / f"{name}.png").read_bytes().startswith(PNG)
+        assert sum(drafted["totals"]["plans"].values()) > 0
 
     def fail(*_: object) -> None:
         raise AssertionError("measured again")
 
     monkeypatch.setattr(cells, "measure_cell", fail)
-    monkeypatch.setattr(memory, "measure_memory", fail)
     second = paper(*flags)
     assert (second.returncode, second.stdout) == (0, first.stdout)
     other = paper(*flags, "--limit", "3")
@@ -197,15 +178,11 @@ def test_each_experiment_writes_three_files_and_measures_nothing_again(
 
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_without_datasets_the_kit_stands_in_and_the_files_say_so(
-    paper: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    process = paper("map", "--limit", "1", "--max-tokens", "2", "--out", str(tmp_path))
+def test_without_datasets_the_kit_stands_in_and_the_results_say_so(paper: Run, tmp_path: Path) -> None:
+    out = tmp_path / "map.json"
+    process = paper("map", "--limit", "1", "--max-tokens", "2", "--out", str(out))
     assert process.returncode == 0, process.stderr
-    assert "pip install 'knapserve[plots]'" in process.stdout
-    assert {path.name for path in tmp_path.iterdir()} == {"map.json", "map.md"}
-    for said in (process.stdout, *(path.read_text("utf-8") for path in tmp_path.iterdir())):
+    for said in (process.stdout, out.read_text("utf-8")):
         assert "the kit's own, which stand in" in said
 
 
@@ -229,7 +206,7 @@ def test_answers_are_as_long_as_the_paper_of_their_dataset_says(
     def measure(model: object, entries: object, workload: Any, temperature: Any, repeat: int) -> Cell:
         seen[workload.name] = workload.max_tokens
         rows = [row("none"), row("knapsack")]
-        return Cell(workload.column, workload.name, temperature.name, None, 1, None, rows)
+        return Cell(workload.column, workload.name, temperature.name, None, 1, rows)
 
     monkeypatch.setattr(cells, "measure_cell", measure)
     out = str(tmp_path / "out")
@@ -256,18 +233,18 @@ def write_sets(model: LoadedModel, directory: Path, *domains: str) -> list[str]:
 def test_ood_measures_domains_that_were_not_tuned_on(
     paper: Run, datasets: list[str], tmp_path: Path, model: LoadedModel
 ) -> None:
-    out = tmp_path / "out"
-    flags = ("ood", *datasets, *SMALL, "--out", str(out))
-    process = paper(*flags, *write_sets(model, tmp_path, "alpaca", "code"))
+    out = tmp_path / "ood.json"
+    flags = ("ood", *datasets, *SMALL)
+    process = paper(*flags, "--out", str(out), *write_sets(model, tmp_path, "alpaca", "code"))
     assert process.returncode == 0, process.stderr
     assert "Layer sets of knn-ssd were tuned on alpaca, code." in process.stdout
-    found = json.loads((out / "ood.json").read_text("utf-8"))
+    found = json.loads(out.read_text("utf-8"))
     assert [cell["workload"] for cell in found["cells"]] == ["math"]
     assert found["settings"]["policies"] == ["none", "knn-ssd", "self-sd"]
-    process = paper(*flags, "--restart", *write_sets(model, tmp_path, "alpaca", "math"))
+    process = paper(*flags, *write_sets(model, tmp_path, "alpaca", "math"))
     assert (process.returncode, process.stdout) == (2, "")
     assert "layer sets were tuned on all domains of these prompts (alpaca, math); give --dataset" in process.stderr
-    process = paper(*flags, "--restart", "--self-sd-sets", "none", "--knn-ssd-sets", "none")
+    process = paper(*flags, "--self-sd-sets", "none", "--knn-ssd-sets", "none")
     assert "ood needs layer sets: knn-ssd: --knn-ssd-sets is none; self-sd: --self-sd-sets is none" in process.stderr
 
 
@@ -275,17 +252,15 @@ def test_ood_measures_domains_that_were_not_tuned_on(
     ("flags", "says"),
     [
         (["thing"], "invalid choice: 'thing' (choose from"),
-        (["speed", "--dataset", "squad=x"], "--dataset: unknown dataset 'squad'; known: cnn-dm"),
+        (["speed", "--dataset", "squad=x"], "unknown dataset 'squad'; known: cnn-dm"),
         (["speed", "--dataset", "gsm8k"], "--dataset must be NAME=FILE, not gsm8k"),
-        (["speed", "--dataset", "xsum=/nowhere/x"], "--dataset: cannot read /nowhere/x: No such file"),
-        (["speed", "--dataset", f"xsum={PROMPT_FILE}"], 'line 1: no field "document", which xsum needs'),
-        (["speed", "--policies", "none"], "--policies: name a policy to compare with none"),
-        (["interval", "--policies", "swift"], "--policies: interval compares settings of knapsack"),
-        (["ood", "--policies", "swift"], "--policies: swift has no layer sets; ood compares knn-ssd, self-sd"),
+        (["speed", "--dataset", "xsum=/nowhere/x"], "cannot read /nowhere/x: No such file"),
+        (["speed", "--dataset", f"xsum={PROMPT_FILE}"], "line 1: no text in field document, which xsum needs"),
+        (["speed", "--policies", "nothing"], "--policies: unknown: nothing"),
         (["mix", "--contexts", "64"], "--contexts is of experiment context, not of mix"),
-        (["mix", *KIT], "mix needs prompts of two datasets at least; repeat --dataset"),
+        (["mix", *KIT], "mixed streams need prompts of at least two domains"),
         (["mix", *KIT, *KIT], "--dataset humaneval is given twice"),
-        (["context", "--contexts", "999999", "--max-tokens", "4"], "context, 999,999 tokens: a prompt cannot be"),
+        (["context", "--contexts", "999999", "--max-tokens", "4"], "no context fits the model"),
         (["map", "--max-tokens", "99999"], "domains, code: a prompt cannot be answered"),
     ],
 )

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from bench.bandwidth import ReadBandwidth
+from bench.measurements import Totals
 from bench.prompts import Text, encode, read_prompts
-from bench.targets import PolicyTarget, Prompt, RunStats, run_in_turns
+from bench.targets import PolicyTarget, Prompt, run_in_turns
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
@@ -57,12 +58,11 @@ def test_targets_take_turns_and_answer_as_alone(tmp_path: Path, streams: int) ->
     alone = [PolicyTarget(name, model.core(EngineConfig()), SAMPLING).run(prompts, streams) for name in names]
     assert answers == alone
     for target in together:
-        ((tokens, seconds, *_),) = target.stats.batches
-        assert target.stats.seconds == seconds > 0
-        assert tokens == target.stats.tokens
-        assert target.stats.tokens == sum(map(len, alone[0]))
+        (batch,) = target.stats.batches
+        assert batch == target.stats.total
+        assert batch.tokens == sum(map(len, alone[0]))
         assert len(target.stats.first_token) == len(prompts)
-        assert all(0 < seconds <= target.stats.seconds for seconds in target.stats.first_token)
+        assert all(0 < seconds <= batch.seconds for seconds in target.stats.first_token)
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_a_context_is_read_once_and_hit_by_every_prompt() -> None:
     counters = core.scheduler.counters
     assert counters.prefix_hits == len(context) * (2 * len(prompts) - 1), "all look-ups but the first"
     assert counters.prefix_queries - counters.prefix_hits == len(context) + len(prompts) * (1 + 40)
-    assert target.stats.tokens == sum(map(len, answers))
+    assert target.stats.total.tokens == sum(map(len, answers))
     assert len(target.stats.first_token) == len(target.stats.batches) == len(prompts)
     whole = [Prompt("", (*context, *prompt.tokens)) for prompt in prompts]
     assert answers == PolicyTarget("none", model.core(EngineConfig()), SAMPLING).run(whole, 1)
@@ -132,7 +132,7 @@ def test_bandwidth_is_that_of_the_weights_where_they_are_large(large: bool) -> N
     read, owned = ({piece.data_ptr() for piece in pieces} for pieces in (bandwidth.pieces, weights))
     assert read == {weights[0].data_ptr(), weights[3].data_ptr()} if large else not read & owned
     bandwidth.observe()
-    plain = RunStats(rounds=1, decode_seconds=1.0)
+    plain = Totals(rounds=1, decode_seconds=1.0)
     decoder.weight_bytes = 2 << 20
     model.spec, model.backend = load().spec, SimpleNamespace(cache_dtype=torch.bfloat16)
     assert bandwidth.share(plain) == {"read": 2 << 20, "bandwidth": 4 << 20, "share": 0.5}

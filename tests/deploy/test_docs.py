@@ -167,9 +167,7 @@ def test_every_flag_of_the_guide_exists() -> None:
     policies = argparse.ArgumentParser()
     add_arguments(policies, EngineConfig, baselines=True)
     flags = {"--config", "--help", "--help-policies"} | flags_of(parser.format_usage() + policies.format_usage())
-    measures = [
-        f"bench.{name}" for name in ("compare.run", "paper.run", "decode", "prefill", "serve", "profile", "tune")
-    ]
+    measures = [f"bench.{name}" for name in ("compare", "paper", "decode", "prefill", "serve", "profile", "tune")]
     for module in (*measures, "server.terminal.chat", "server.terminal.models"):
         command = argparse.ArgumentParser()
         importlib.import_module(module).add_arguments(command)

@@ -49,7 +49,7 @@ def imported() -> Iterator[str]:
 
 def test_the_declared_dependencies_are_those_that_are_imported() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = [line for name in ("papers", "plots", "llamacpp") for line in project["optional-dependencies"][name]]
+    extras = [line for name in ("papers", "llamacpp") for line in project["optional-dependencies"][name]]
     declared = {line.split(">")[0].split("=")[0].split("[")[0].strip() for line in project["dependencies"] + extras}
     modules = {module for name in declared for module in MODULES.get(name, name.replace("-", "_")).split()}
     used = {*imported()} - {*sys.stdlib_module_names} - {*PACKAGES} - OF_TORCH - {"_typeshed"}
