@@ -8,6 +8,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -106,15 +107,16 @@ def _waiting_for_room(stats: EngineStats) -> int:
     return stats.waiting - stats.deferred
 
 
-class Exchange(NamedTuple):
+@dataclass(slots=True)
+class Exchange:
     """A request and its reply, over HTTP."""
 
     method: str
     path: str
-    status: int
-    seconds: float  # time from the request's head to the end of the reply
-    received: int  # bytes of the request's body
-    sent: int  # bytes of the reply's body
+    status: int = 0  # 0: the reply has not started
+    seconds: float = 0.0  # time from the request's head to the end of the reply
+    received: int = 0  # bytes of the request's body
+    sent: int = 0  # bytes of the reply's body
 
 
 class Totals(NamedTuple):
