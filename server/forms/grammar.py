@@ -8,13 +8,12 @@ from typing import Any
 from server.conversation import THINK_CLOSE, Tool
 from server.edge.errors import invalid
 from server.forms.keywords import COMBINING
-from server.forms.references import References, inside
+from server.forms.references import inside
 from server.forms.schema import check_object, rewritten
 
 MAX_SCHEMA_CHARACTERS = 65_536
 MAX_TOOLS_CHARACTERS = 262_144  # length of the schemas of all tools together
 MAX_SCHEMA_DEPTH = 64
-MAX_REFERENCE_DEPTH = 256  # levels with references followed
 
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
 # Keywords that allow or demand properties which `properties` does not name.
@@ -130,10 +129,8 @@ def check_size(schema: Mapping[str, Any] | None, param: str) -> int:
     size = len(json.dumps(schema))
     if size > MAX_SCHEMA_CHARACTERS:
         raise invalid(f"The schema must have at most {MAX_SCHEMA_CHARACTERS} characters.", param)
-    if _depth(schema, inside) > MAX_SCHEMA_DEPTH:
+    if _depth(schema) > MAX_SCHEMA_DEPTH:
         raise invalid(f"The schema must be at most {MAX_SCHEMA_DEPTH} levels deep.", param)
-    if _depth(schema, References(schema).inside) > MAX_REFERENCE_DEPTH:
-        raise invalid(f"The schema and its references must be at most {MAX_REFERENCE_DEPTH} levels deep.", param)
     return size
 
 
@@ -148,17 +145,6 @@ def check_tools(tools: Sequence[Tool]) -> None:
         check_object(tool.parameters or {}, tool.parameters_path)
 
 
-def _depth(root: object, inner: Callable[[object], list[Any]]) -> int:
-    """Return the levels of a schema, given what is directly in a part of it. A part around itself adds none."""
-    depths: dict[int, int] = {}  # depths of parts of the schema, by identity; 0 while a part is being visited
-    stack = [(root, False)]
-    while stack:
-        part, visited = stack.pop()
-        parts = [value for value in inner(part) if isinstance(value, (dict, list))]
-        if visited:
-            depths[id(part)] = 1 + max((depths.get(id(other), 1) for other in parts), default=0)
-        elif id(part) not in depths:
-            depths[id(part)] = 0
-            stack.append((part, True))
-            stack += [(other, False) for other in parts]
-    return depths[id(root)]
+def _depth(part: object) -> int:
+    """Return the levels of lists and objects within each other. JSON that was read has at most some hundred."""
+    return 1 + max(map(_depth, inside(part)), default=0) if isinstance(part, (dict, list)) else 0

@@ -6,9 +6,9 @@ from typing import Any
 from server.forms.numbers import is_number
 from server.forms.references import REFERENCES
 
-MOST_COUNT = 2**20  # characters, items or properties; no answer has as many
-ENDLESS_FORMATS = {"date-time", "time", "duration"}  # fractional digits make them so
-MOST_CHARACTERS = 40  # length of a value of one of these
+MOST_COUNT = 2**20  # larger limits of characters, items or properties are dropped: no answer has as many
+ENDLESS_FORMATS = {"date-time", "time", "duration"}  # These formats allow any number of fractional digits.
+MOST_CHARACTERS = 40  # The limit of such a date or time.
 COMBINING = {*REFERENCES, "allOf", "anyOf", "oneOf"}
 # Keywords that restrict and that llguidance lacks, with the values that restrict nothing.
 UNENFORCED: dict[str, tuple[Any, ...]] = {
@@ -17,9 +17,6 @@ UNENFORCED: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("unevaluatedProperties", "unevaluatedItems"), (True, {})),
     **dict.fromkeys(("if", "contains", "dependentRequired", "dependentSchemas", "dependencies"), ()),
 }
-
-A_SCHEMA, SCHEMAS, NAMED_SCHEMAS = "a schema", "a list of schemas", "an object of schemas"
-A_COUNT = "a whole number, at least 0"
 
 
 def as_list(value: Any) -> list[Any]:
@@ -37,14 +34,14 @@ def _is_names(value: Any) -> bool:
 
 
 _KINDS: list[tuple[str, Callable[[Any], bool], str]] = [
-    ("items", lambda _: True, A_SCHEMA),  # or a list of them, before draft 2020-12
-    ("additionalItems additionalProperties", lambda value: not isinstance(value, list), A_SCHEMA),
-    ("allOf anyOf oneOf prefixItems", lambda value: isinstance(value, list), SCHEMAS),
-    ("properties patternProperties", lambda value: isinstance(value, dict), NAMED_SCHEMAS),
+    ("items", lambda _: True, "a schema"),
+    ("additionalItems additionalProperties", lambda value: not isinstance(value, list), "a schema"),
+    ("allOf anyOf oneOf prefixItems", lambda value: isinstance(value, list), "a list of schemas"),
+    ("properties patternProperties", lambda value: isinstance(value, dict), "an object of schemas"),
     (
         "minLength maxLength minItems maxItems minProperties maxProperties",
         lambda value: is_number(value) and value >= 0 and value == int(value),
-        A_COUNT,
+        "a whole number, at least 0",
     ),
     ("minimum maximum", is_number, "a number"),
     # In draft 4, these are flags.

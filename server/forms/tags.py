@@ -17,13 +17,12 @@ from server.forms.tag_formats import (
     ConstString,
     Format,
     JsonSchema,
-    OlderStructuralTag,
     Regex,
     StructuralTag,
-    Structure,
     Tag,
     TagsWithSeparator,
     TriggeredTags,
+    newer,
 )
 
 MAX_GRAMMAR_CHARACTERS = 2**18
@@ -48,11 +47,8 @@ def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> tuple[
     value = read_field(value, param)
     check_size(value, param)
     builder = _Builder(tokenizer, param)
-    if "structures" in value:
-        expression = builder.triggered(validate(OlderStructuralTag, value, param), param, _Ends())
-    else:
-        format = validate(StructuralTag, value, param).format
-        expression = builder.expression(format, f"{param}.format", _Ends())
+    format = validate(StructuralTag, newer(value), param).format
+    expression = builder.expression(format, f"{param}.format", _Ends())
     return "\n".join([expression, *builder.rules]), tuple(builder.markers)
 
 
@@ -92,19 +88,18 @@ class _Builder:
             case Tag():
                 return f"{self._literal(format.begin)} {self._inside(format, path, ends)}"
             case TriggeredTags():
-                return self.triggered(format, path, ends)
+                return self._triggered(format, path, ends)
             case TagsWithSeparator():
                 tags = (self.expression(tag, f"{path}.tags[{i}]", None) for i, tag in enumerate(format.tags))
                 tag = self._rule(_alternatives(tags))
                 more = "" if format.stop_after_first else f"({self._literal(format.separator)} {tag})*"
                 return f"({tag} {more}){'' if format.at_least_one else '?'} {_one(ends)}"
 
-    def triggered(self, format: TriggeredTags | OlderStructuralTag, path: str, ends: _Ends | None) -> str:
+    def _triggered(self, format: TriggeredTags, path: str, ends: _Ends | None) -> str:
         """Return an expression of free text with tags, and of what follows it. Raises APIError naming a part."""
-        field = "structures" if isinstance(format, OlderStructuralTag) else "tags"
         rests: dict[str, list[str]] = {}  # expressions of tags after the beginning that ends the free text
-        for index, tag in enumerate(getattr(format, field)):
-            name = f"{path}.{field}[{index}]"
+        for index, tag in enumerate(format.tags):
+            name = f"{path}.tags[{index}]"
             head, begin = self._divided(tag.begin, format.triggers, f"{name}.begin")
             rest = f"{self._literal(begin)} {self._inside(tag, name, None)}"
             rests.setdefault(head, []).append(self._rule(rest))
@@ -151,10 +146,8 @@ class _Builder:
         """Whether a text has no added tokens."""
         return self.markers.keys().isdisjoint(self._pieces(text))
 
-    def _inside(self, tag: Tag | Structure, path: str, ends: _Ends | None) -> str:
+    def _inside(self, tag: Tag, path: str, ends: _Ends | None) -> str:
         """Return an expression of a tag after its beginning, and of what follows it."""
-        if isinstance(tag, Structure):
-            return f"{self._schema(tag.schema_, f'{path}.schema')} {self._literal(tag.end)} {_one(ends)}"
         if tag.end == "":
             return self.expression(tag.content, f"{path}.content", ends)
         own = self._ends([tag.end] if isinstance(tag.end, str) else tag.end)
