@@ -27,7 +27,7 @@ from server.metrics.throughput import ThroughputLog
 from server.routes import build_router
 from server.services import Services
 
-# Beside the bodies of the APIs.
+# Models of the OpenAPI document, beside the bodies of the APIs.
 _BODIES = (bodies.TokenizeRequest, bodies.DetokenizeRequest, CountTokensRequest)
 _STREAMED = (replies.ChatCompletionChunk, replies.CompletionChunk, replies.ErrorReply, AnthropicErrorReply)
 

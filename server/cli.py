@@ -41,12 +41,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1 if isinstance(error, EngineUnavailableError) else 2
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # whoever read the output has left; the interpreter would say so again at its end
+    except BrokenPipeError:  # the reader of the output has left; the interpreter must not report it again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 
-# Commands but `serve`: help text, and the module with their `add_arguments` and `run`.
+# The other commands: a help text, and the module that has `add_arguments` and `run`.
 _COMMANDS = {
     "chat": ("chat with a running server in the terminal", "server.terminal.chat"),
     "models": ("list the models on this machine", "server.terminal.models"),

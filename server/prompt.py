@@ -114,7 +114,7 @@ class ChatPrompts:
         tools, required = self._tools(talk)
         text = self.render(talk, tools)
         tokens = self.encode(talk, text)
-        self._encoder.check_length(len(tokens), max_tokens, talk.path)  # before a grammar, which takes far longer
+        self._encoder.check_length(len(tokens), max_tokens, talk.path)  # a grammar would take far longer to make
         begun = talk.turns[-1].text if talk.continues else ""
         in_thought = begun.rfind(THINK_OPEN) > begun.rfind(THINK_CLOSE)
         thinking = self._thinks and (in_thought or text.rstrip().endswith(THINK_OPEN))
@@ -203,8 +203,8 @@ class ChatPrompts:
         try:
             return self._render(talk, messages, described)
         except RequestError:
-            for system in (True, False):
-                turns = in_turns(messages, system=system)
+            # Some templates want the user and the model to take turns, and some of these refuse system messages.
+            for turns in (in_turns(messages, system=True), in_turns(messages, system=False)):
                 with suppress(RequestError):
                     if turns != messages:
                         return self._render(talk, turns, described)
@@ -220,7 +220,7 @@ class ChatPrompts:
                 continue_final_message=talk.continues,
                 literal=self._literal,
             )
-        except PromptError as error:  # the tokenizer does not know the field's name
+        except PromptError as error:  # only the caller knows the name of the field
             raise PromptError(str(error), param=talk.path) from None
 
     def _tools(self, talk: Conversation) -> tuple[Sequence[Tool], Sequence[Tool]]:

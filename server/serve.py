@@ -26,9 +26,9 @@ from server.services import Services
 
 log = logging.getLogger("knapserve.server")
 
-_SWITCH_INTERVAL = 2e-4  # seconds
+_SWITCH_INTERVAL = 2e-4  # seconds; `run` says why
 _OPEN_FILES = 65_536  # wanted limit on open files, sockets included
-FLUSH = 5  # seconds in which finished replies may reach slow clients
+FLUSH = 5  # seconds for finished replies to reach slow clients
 _FAILURE_GRACE = 10  # ticks of 0.1 s in which clients and probes still see the 503 of a dead engine
 
 

@@ -57,7 +57,7 @@ def _message(turn: Turn, called: str | None, short_ids: bool) -> Message:
     message: Message = {"role": turn.role, "content": turn.text, **turn.fields}
     if turn.thought is not None:
         message["reasoning_content"] = turn.thought
-    if turn.calls:  # templates test whether the key exists
+    if turn.calls:  # templates test whether this key exists
         message["tool_calls"] = [_call(call, short_ids) for call in turn.calls]
     if turn.result_of is not None:
         message["tool_call_id"] = _shortened(turn.result_of) if short_ids else turn.result_of

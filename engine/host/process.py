@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("knapserve.engine")
 
-_STOP_SECONDS = 10.0  # the time in which a child must end that was told to
-_EXIT_SECONDS = 1.0  # the time in which a child must end that has closed its socket
+_STOP_SECONDS = 10.0  # time for a child to end after `Shutdown`
+_EXIT_SECONDS = 1.0  # time for a child to end after it has closed its socket
 
 
 class EngineLaunch:
@@ -93,7 +93,7 @@ class EngineLaunch:
 
 def open_tokenizer(model: str | None) -> Tokenizer:
     """Read the tokenizer of the model that `--model` names; None: the default model. Raises ConfigError, ModelError."""
-    from engine.checkpoints import shapes  # imports take as long as reading the file
+    from engine.checkpoints import shapes  # these imports take as long as reading the file
     from engine.checkpoints.gguf_file import GgufFile
     from engine.checkpoints.gguf_tokenizer import read_tokenizer
     from engine.checkpoints.hub import SYNTHETIC, resolve
@@ -137,7 +137,7 @@ class EngineProcess(EngineClient):
 
     def fail(self, reason: str) -> None:
         super().fail(reason)
-        self._child.kill()  # the end of its socket reaps it
+        self._child.kill()  # `_on_readable` then sees that its socket has ended
 
     def _alive(self) -> bool:
         return self._started and self._child.poll() is None

@@ -10,7 +10,7 @@ from engine.text.markers import StopStrings
 from engine.text.tokenizer import library_errors
 
 _FAILURE = "The model's tokenizer cannot decode this answer"
-_TAIL = 6  # last tokens of the prompt that the first decoded characters may depend on
+_TAIL = 6  # number of the prompt's last tokens that may change the first decoded characters
 
 
 class Detokenizer:

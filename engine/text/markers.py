@@ -16,7 +16,7 @@ class StopStrings:
         self._include = include
         self._held = ""
         self._shown = b""  # whether each character of `_held` is shown, one byte each
-        self._returned = ""  # end of the text returned with `may_stop` false, where a stop string may begin
+        self._returned = ""  # last text returned without `may_stop`; a stop string may begin in it
         self.found: str | None = None  # the stop string that has ended the text
 
     @property

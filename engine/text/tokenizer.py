@@ -33,7 +33,7 @@ MARKED_ENDS = {
     "_<EOT>", "▁<EOT>", "[EOT]", "[EOS]", "<｜end▁of▁sentence｜>",
 }  # fmt: skip
 ENDS = MARKED_ENDS | {"</s>", "<eos>"}
-REPEATED = "\U0010ffff"  # follows the text of a token whose text another token has too
+REPEATED = "\U0010ffff"  # marks a token whose text another token has too
 
 
 def _byte_alphabet() -> dict[str, int]:
@@ -44,8 +44,8 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _BYTES = _byte_alphabet()
-_MOST_GROWTH = 1024  # factor by which successive replacements may lengthen a text; usual ones keep the length
-_MOST_PARTS = 64  # parts that a list may have, such as the tokens before a text
+_MOST_GROWTH = 1024  # most growth of a text by successive replacements; usual ones keep its length
+_MOST_PARTS = 64  # usual length of a list, such as that of the tokens before a text
 _BYTE_TOKEN = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
@@ -241,7 +241,7 @@ class Tokenizer:
         template = self._templates.get("tool_use" if tools else "default") or self._templates.get("default")
         if template is None:
             raise PromptError("This model has no chat template; send a prompt without a chat.")
-        if "developer" not in template:  # the older name of the role
+        if "developer" not in template:  # older templates call this role `system`
             messages = [m | {"role": "system"} if m["role"] == "developer" else m for m in messages]
         if literal:
             messages, tools = self._literal.messages(messages), self._literal.values(list(tools))
@@ -265,7 +265,7 @@ def _check_growth(path: Path, backend: BackendTokenizer) -> None:
     for name in ("normalizer", "decoder", "post_processor"):
         part = getattr(backend, name)
         values, growth = [None if part is None else json.loads(part.__getstate__())], 1
-        for value in values:  # `values` grows meanwhile
+        for value in values:  # the loop appends to `values`
             if isinstance(value, dict):
                 growth *= len(str(value.get("content") or " "))  # the length of a replacement
                 values += value.values()

@@ -80,7 +80,7 @@ class HermesParser(_ToolParser):
 
     call_marker, _CLOSE = TOOL_MARKS["hermes"]
     call_start = re.compile(r"\s*(\{|\Z)")
-    _SEPARATORS = "} \n\r\t"  # models write surplus braces
+    _SEPARATORS = "} \n\r\t"  # models may write surplus braces
 
     def _read_text(self, text: str) -> tuple[list[Delta], str]:
         closing = [self._CLOSE] if self._calls else []

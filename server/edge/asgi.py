@@ -31,7 +31,7 @@ class Dialect:
 
     prefix: str  # beginning of its paths
     error_body: ErrorBody
-    id_header: str  # a further header with the request's id
+    id_header: str  # name of a further header for the request's id
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Paths:
     """What the outermost middleware knows of the endpoints."""
 
     generating: Sequence[str]  # paths whose requests are logged
-    aliases: re.Pattern[str]  # what clients may write in place of "/v1/"
+    aliases: re.Pattern[str]  # prefixes that stand for "/v1/"
     dialects: Sequence[Dialect] = ()
 
     def canonical(self, path: str) -> str:
@@ -128,7 +128,7 @@ class RequestIdMiddleware:
             await self._app(scope, receive, send)
             return
         exchange = Exchange(scope["method"], self._paths.canonical(scope["path"]))
-        head_only = exchange.method == "HEAD"  # such a reply is the one to GET without its body
+        head_only = exchange.method == "HEAD"  # the reply to GET without its body
         scope = {**scope, "path": exchange.path, "method": "GET" if head_only else exchange.method}
         request_headers = Headers(scope=scope)
         request_id = request_headers.get("x-request-id", "")
@@ -165,7 +165,7 @@ class RequestIdMiddleware:
         finally:
             exchange.seconds = time.perf_counter() - start
             length = request_headers.get("content-length", "")
-            if _LENGTH.fullmatch(length):  # counts if the body was refused unread
+            if _LENGTH.fullmatch(length):  # a body that was refused unread counts too
                 exchange.received = max(exchange.received, int(length))
             if exchange.status:
                 self._count(exchange)

@@ -33,7 +33,7 @@ FACTS = "knapserve.facts"  # ASGI scope key: fields for the access log; only gen
 ERROR_BODY = "knapserve.error_body"  # ASGI scope key: writes errors in the format of an API that has its own
 REQUEST_ID: ContextVar[str] = ContextVar("knapserve.request_id", default="")
 # Errors echo parts of the request (a model's name, a field's path); these limits keep a reply below 2 kB.
-_MAX_MESSAGE = 1000  # bytes
+_MAX_MESSAGE = 1000  # bytes, as below
 _MAX_PARAM = 300
 
 

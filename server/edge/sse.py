@@ -16,8 +16,8 @@ from server.edge.errors import APIError
 class Writer(Protocol):
     """What a stream sends beside its frames."""
 
-    keep_alive: bytes  # a comment for the time without frames
-    done: bytes  # the end of the stream
+    keep_alive: bytes  # comment to send when there are no frames
+    done: bytes  # text that ends the stream
 
     def error(self, error: APIError) -> bytes: ...
 

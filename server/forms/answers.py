@@ -19,10 +19,10 @@ class Answer:
     """The form of an answer: either an `expression` in Lark, or a whole `grammar`, in Lark or GBNF."""
 
     param: str  # name of the field that asks for it
-    expression: str = ""  # further lines are the rules that it uses
+    expression: str = ""  # its further lines are rules
     grammar: str = ""
-    schema: Mapping[str, Any] | None = None  # schema that `expression` stands for
-    markers: tuple[str, ...] = ()  # added tokens that the answer has in its text
+    schema: Mapping[str, Any] | None = None  # the schema, if `expression` enforces one
+    markers: tuple[str, ...] = ()  # added tokens that are part of the answer's text
 
 
 def answer_of(form: Form | None, tokenizer: PromptTokenizer) -> Answer | None:

@@ -12,14 +12,14 @@ from server.forms.references import inside
 from server.forms.schema import check_object, rewritten
 
 MAX_SCHEMA_CHARACTERS = 65_536
-MAX_TOOLS_CHARACTERS = 262_144  # length of the schemas of all tools together
+MAX_TOOLS_CHARACTERS = 262_144  # all tools together
 MAX_SCHEMA_DEPTH = 64
 
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
 # Keywords that allow or demand properties which `properties` does not name.
 _FURTHER_PROPERTIES = {"additionalProperties", "patternProperties", "required", "minProperties"} | COMBINING
 
-_UNITS = re.compile(r"(?:\\.|[^\\])*", re.DOTALL)  # characters and escapes of a regular expression
+_UNITS = re.compile(r"(?:\\.|[^\\])*", re.DOTALL)  # matches a regular expression without an unfinished escape
 
 MarkerNotation = Callable[[str], str]  # text of a marker → its notation in a grammar
 
@@ -65,7 +65,7 @@ def grammar_of(
 
 def _thoughts(close: str) -> str:
     """Return a rule of free text up to the closing tag."""
-    if close.startswith("<["):  # a token of its own, which is no text
+    if close.startswith("<["):  # the tag is a token, which is no text in a grammar
         return f"think: /(?s:.*)/ {close}"
     escaped = THINK_CLOSE.replace("/", r"\/")
     return f"think[lazy]: /(?s:.*){escaped}/"
@@ -84,7 +84,7 @@ def tool_call_grammar(
     """
     key = "parameters" if tool_format == "llama3_json" else "arguments"
     rules = [f"call: {' | '.join(f'call_{index}' for index in range(len(tools)))}"]
-    first: dict[str, int] = {}  # tools with other parameters than those before them
+    first: dict[str, int] = {}  # the first tool that has these parameters
     for index, tool in enumerate(tools):
         parameters = json.dumps(_arguments(tool))
         prefix = json.dumps(f'{{"name": {json.dumps(tool.name)}, "{key}": ')

@@ -8,9 +8,9 @@ from server.forms.references import inside
 _LARGEST = 2**63 - 1024  # the last float that llguidance can also hold as an integer
 _LARGEST_EXACT = 2**53  # up to here, every integer is a float
 _STEP = 1e-10  # step of numbers without `multipleOf`; llguidance divides by no finer power of ten
-_PRECISION = 1e-14  # relative; llguidance rounds bounds that have more digits
+_PRECISION = 1e-14  # relative precision of bounds: llguidance rounds further digits
 _BOUND_DECIMALS = 6  # most decimals of bounds between which this step leaves enough numbers
-_MOST_MULTIPLES = 10_000  # largest `multipleOf`, in units of its last digit; a grammar for 100,000 takes 0.3 s
+_MOST_MULTIPLES = 10_000  # in units of the last digit of `multipleOf`; a grammar for 100,000 takes 0.3 s
 _BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 
 

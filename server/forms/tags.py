@@ -34,9 +34,9 @@ _TEXT = "/(?s:.*)/"
 class _Ends:
     """The texts of which one follows a format; none at the end of the answer."""
 
-    one: str = ""  # expression of any of them
-    plain: str = ""  # name of a terminal for those without added tokens
-    marked: tuple[str, ...] = ()  # the others
+    one: str = ""  # expression that matches any of these texts
+    plain: str = ""  # terminal that matches any text without added tokens
+    marked: tuple[str, ...] = ()  # texts with added tokens
 
 
 def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> tuple[str, tuple[str, ...]]:
@@ -62,7 +62,7 @@ class _Builder:
 
     def __init__(self, tokenizer: PromptTokenizer, param: str) -> None:
         self._tokenizer, self._param = tokenizer, param
-        self._names: dict[tuple[str, str], str] = {}  # rules by their attributes and bodies
+        self._names: dict[tuple[str, str], str] = {}  # names of rules, by attributes and body
         self._size = 0
         self.rules: list[str] = []
         self.markers: dict[str, int] = {}  # added tokens that are named, with their ids
@@ -97,7 +97,7 @@ class _Builder:
 
     def _triggered(self, format: TriggeredTags, path: str, ends: _Ends | None) -> str:
         """Return an expression of free text with tags, and of what follows it. Raises APIError naming a part."""
-        rests: dict[str, list[str]] = {}  # expressions of tags after the beginning that ends the free text
+        rests: dict[str, list[str]] = {}  # beginning that ends the free text → rests of its tags
         for index, tag in enumerate(format.tags):
             name = f"{path}.tags[{index}]"
             head, begin = self._divided(tag.begin, format.triggers, f"{name}.begin")

@@ -16,7 +16,7 @@ class RequestMeter:
         self._metrics = metrics
         self._arrival = arrival
         self._last: dict[int, float] = {}  # time of each choice's last event
-        self._n = 0  # choices per prompt; 0: unknown
+        self._n = 0  # choices per prompt; 0 until they are known
         self._max_tokens: int | None = None
         self._generated: defaultdict[int, list[int]] = defaultdict(list)  # tokens of finished choices, by prompt
         self._reasons: dict[str, None] = {}  # why choices ended, in order
