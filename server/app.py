@@ -58,7 +58,7 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
         gc.freeze()  # loaded objects live as long as the process; the collector can skip them
         stats_log = None
         if config.log_stats_interval:
-            stats_log = asyncio.create_task(ThroughputLog(services.metrics, engine).every(config.log_stats_interval))
+            stats_log = asyncio.create_task(ThroughputLog(engine).every(config.log_stats_interval))
         try:
             yield
         finally:

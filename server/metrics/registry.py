@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -117,17 +117,6 @@ class Exchange:
     seconds: float = 0.0  # time from the request's head to the end of the reply
     received: int = 0  # bytes of the request's body
     sent: int = 0  # bytes of the reply's body
-
-
-class Totals(NamedTuple):
-    """Tokens since the start."""
-
-    prompt: float  # prompt tokens that did not come from the prefix cache
-    generated: float
-    drafted: float
-    accepted: float
-    decoded: float  # tokens of policies that predict the speed of plain decoding
-    plain: float  # predicted tokens of plain decoding in the same time
 
 
 class Metrics:
@@ -295,24 +284,6 @@ class Metrics:
             self.count(name, sum(tokens))
             for i, position in enumerate(_POSITIONS[: max(tokens, default=0)]):
                 self.count(f"{name}_per_pos", sum(n > i for n in tokens), position)
-
-    def totals(self) -> Totals:
-        """Return the sums over all policies."""
-        sums: defaultdict[str, float] = defaultdict(float)
-        of_policy: defaultdict[str, dict[str, float]] = defaultdict(dict)
-        for sample in (sample for family in self.registry.collect() for sample in family.samples):
-            sums[sample.name] += sample.value
-            of_policy[sample.name][sample.labels.get("policy", "")] = sample.value
-        plain = of_policy["knapserve_decode_tokens_plain_total"]
-        decoded = of_policy["knapserve_decode_tokens_total"]
-        return Totals(
-            sums["vllm:prompt_tokens_total"] - sums["vllm:prompt_tokens_cached_total"],
-            sums["vllm:generation_tokens_total"],
-            sums["vllm:spec_decode_num_draft_tokens_total"],
-            sums["vllm:spec_decode_num_accepted_tokens_total"],
-            sum(decoded[policy] for policy, tokens in plain.items() if tokens),
-            sum(plain.values()),
-        )
 
     def exposition(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
