@@ -13,8 +13,8 @@ from server.answer.calls import TOOL_MARKS, make_parser
 from server.answer.pieces import ReplyFormat
 from server.conversation import THINK_CLOSE, THINK_OPEN, Conversation, Tool
 from server.edge.errors import invalid
-from server.forms.answers import Answer, answer_of
-from server.forms.grammar import check_tools, grammar_of, tool_call_grammar
+from server.forms.answers import answer_of
+from server.forms.grammar import Answer, check_tools, grammar_of, tool_call_grammar
 from server.templates import Message, in_turns, template_messages, with_tools
 
 Tokens = tuple[int, ...]
@@ -121,9 +121,10 @@ class ChatPrompts:
         may_think = self._thinks and not (thinking or begun or text.rstrip().endswith(THINK_CLOSE))
         parallel = talk.parallel and not talk.choice.single
         answer = answer_of(talk.form, self._tokenizer)
-        grammar, path = self._grammar(
-            answer, tools, required, parallel=parallel, thinking=thinking, may_think=may_think
-        )
+        thought = "think" if thinking else ""
+        if may_think:
+            thought = f"({self._grammar_marker(THINK_OPEN)} think)?"
+        grammar, path = self._grammar(answer, tools, required, parallel=parallel, thought=thought)
         format = ReplyFormat(
             parser=partial(
                 make_parser,
@@ -151,39 +152,22 @@ class ChatPrompts:
         )
 
     def _grammar(
-        self,
-        answer: Answer | None,
-        tools: Sequence[Tool],
-        required: Sequence[Tool],
-        *,
-        parallel: bool,
-        thinking: bool,
-        may_think: bool,
+        self, answer: Answer | None, tools: Sequence[Tool], required: Sequence[Tool], *, parallel: bool, thought: str
     ) -> tuple[str | None, str]:
         """Return the grammar of the answer, or None, and the path of what it comes from. Raises APIError.
 
-        `thinking`: the prompt has opened the thought; `may_think`: the model may open it.
+        `thought` is an expression of what precedes the answer.
         """
         calls = None
         if tools and (required or answer is not None):
             calls = tool_call_grammar(self.tool_format, required or tools, self._grammar_marker, parallel=parallel)
+        if answer is not None and answer.grammar and (calls is not None or thought == "think"):
+            raise invalid("A grammar cannot be combined with tools or with reasoning.", answer.param)
         path = "tools" if required or answer is None else answer.param
         if len(required) == 1:
             path = required[0].parameters_path
-        if answer is not None and answer.grammar:
-            if calls is not None or thinking:
-                raise invalid("A grammar cannot be combined with tools or with reasoning.", answer.param)
-            return answer.grammar, path
-        grammar = grammar_of(
-            None if answer is None else answer.schema,
-            "" if answer is None else answer.expression,
-            calls,
-            thinking=thinking,
-            optional=not required,
-            think_open=self._grammar_marker(THINK_OPEN) if may_think else None,
-            think_close=self._grammar_marker(THINK_CLOSE),
-        )
-        return grammar, path
+        close = self._grammar_marker(THINK_CLOSE)
+        return grammar_of(None if required else answer, calls, thought=thought, think_close=close), path
 
     def render(self, talk: Conversation, tools: Sequence[Tool]) -> str:
         """Return the prompt's text. Raises APIError, RequestError."""

@@ -2,27 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from engine.api import PromptTokenizer
 from server.conversation import Form
 from server.edge.errors import invalid
 from server.edge.reading import read_field
-from server.forms.grammar import MAX_SCHEMA_CHARACTERS, check_size, regular_expression
+from server.forms.grammar import MAX_SCHEMA_CHARACTERS, Answer, check_size, regular_expression
 from server.forms.schema import rewritten
 from server.forms.tags import structural_tag
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The form of an answer: either an `expression` in Lark, or a whole `grammar`, in Lark or GBNF."""
-
-    param: str  # name of the field that asks for it
-    expression: str = ""  # its further lines are rules
-    grammar: str = ""
-    schema: Mapping[str, Any] | None = None  # the schema, if `expression` enforces one
-    markers: tuple[str, ...] = ()  # added tokens that are part of the answer's text
 
 
 def answer_of(form: Form | None, tokenizer: PromptTokenizer) -> Answer | None:

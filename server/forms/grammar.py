@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from server.conversation import THINK_CLOSE, Tool
@@ -24,43 +25,38 @@ _UNITS = re.compile(r"(?:\\.|[^\\])*", re.DOTALL)  # matches a regular expressio
 MarkerNotation = Callable[[str], str]  # text of a marker → its notation in a grammar
 
 
-def grammar_of(
-    schema: Mapping[str, Any] | None,
-    expression: str,
-    calls: str | None,
-    *,
-    thinking: bool,
-    optional: bool,
-    think_open: str | None = None,
-    think_close: str = json.dumps(THINK_CLOSE),
-) -> str | None:
-    """Return the grammar of an answer by an `expression`, of tool calls, or of either; None for free text.
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The form of an answer: either an `expression` in Lark, or a whole `grammar`, in Lark or GBNF."""
 
-    `schema` is the JSON schema that the expression stands for, if it does. `calls` are Lark rules that define `calls`
-    (`tool_call_grammar`). With `optional`, the model may also answer by the expression. `thinking`: the prompt has
-    opened the reasoning, which is free text. `think_open`: the grammar's notation of the opening tag, if the model may
-    open the reasoning itself; `think_close`: that of the closing tag.
+    param: str  # name of the field that asks for it
+    expression: str = ""  # its further lines are rules
+    grammar: str = ""
+    schema: Mapping[str, Any] | None = None  # the schema, if `expression` enforces one
+    markers: tuple[str, ...] = ()  # added tokens that are part of the answer's text
+
+
+def grammar_of(answer: Answer | None, calls: str | None, *, thought: str = "", think_close: str = "") -> str | None:
+    """Return the grammar of an answer, of tool calls, or of either; None for free text.
+
+    `calls` are Lark rules that define `calls` (`tool_call_grammar`). `thought` is an expression of what may come first;
+    in it, `think` is free text up to the closing tag, whose notation is `think_close`.
     """
-    if calls is None and schema is not None and not thinking and think_open is None:
-        return json.dumps({"grammars": [{"json_schema": schema}]})
-    names, rules = [], []
+    if answer is not None and answer.grammar:
+        return answer.grammar
+    if answer is not None and answer.schema is not None and calls is None and not thought:
+        return json.dumps({"grammars": [{"json_schema": answer.schema}]})
+    rules = {}
     if calls is not None:
-        names.append("calls")
-        rules.append(calls)
-    if expression:
-        rules.append(f"answer: {expression}")
-        if optional or calls is None:
-            names.append("answer")
+        rules["calls"] = calls
+    if answer is not None:
+        rules["answer"] = f"answer: {answer.expression}"
     if not rules:
         return None
-    start = names[0] if len(names) == 1 else f"({' | '.join(names)})"
-    if thinking:
-        start = f"think {start}"
-    elif think_open is not None:
-        start = f"({think_open} think)? {start}"
-    if thinking or think_open is not None:
-        rules.append(_thoughts(think_close))
-    return "\n".join([f"start: {start}", *rules])
+    start = "(calls | answer)" if len(rules) == 2 else next(iter(rules))
+    if not thought:
+        return "\n".join([f"start: {start}", *rules.values()])
+    return "\n".join([f"start: {thought} {start}", *rules.values(), _thoughts(think_close)])
 
 
 def _thoughts(close: str) -> str:
