@@ -7,7 +7,7 @@ own registry. As in vLLM, prompt tokens and latencies count per choice, as each 
 import os
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from prometheus_client import (
 )
 
 from engine.api import Engine
-from engine.types import EngineStats, RequestRound, RoundReport
+from engine.types import RequestRound, RoundReport
 from server.config import GENERATING
 from server.metrics.policy_metrics import ROUND_SECONDS, PolicyMetrics
 
@@ -103,10 +103,6 @@ def _token_bounds(limit: int) -> list[int]:
     return [bound for bound in bounds if bound < limit] + [limit]
 
 
-def _waiting_for_room(stats: EngineStats) -> int:
-    return stats.waiting - stats.deferred
-
-
 @dataclass(slots=True)
 class Exchange:
     """A request and its reply, over HTTP."""
@@ -160,24 +156,26 @@ class Metrics:
         """Create a metric of vLLM, with further labels."""
         return kind(f"vllm:{name}", text, (*_MODEL, *labels), registry=self.registry, **options)
 
+    def _gauge(self, name: str, text: str, read: Callable[[], float], **labels: object) -> None:
+        """Create a gauge of one series, whose value is read with each scrape."""
+        gauge = Gauge(name, text, labels, registry=self.registry)
+        (gauge.labels(**labels) if labels else gauge).set_function(read)
+
     def _create_gauges(self, engine: Engine) -> None:
-        """Create what is read from the engine's statistics with each scrape."""
-        model, stats = self._model, engine.stats
-        running = self._vllm(Gauge, "num_requests_running", "Running requests.").labels(*model)
-        running.set_function(lambda: stats().running)
-        waiting = self._vllm(Gauge, "num_requests_waiting", "Waiting requests.").labels(*model)
-        waiting.set_function(lambda: stats().waiting)
+        """Create the gauges of the engine's statistics."""
+        model, stats = dict(zip(_MODEL, self._model, strict=True)), engine.stats
+        self._gauge("vllm:num_requests_running", "Running requests.", lambda: stats().running, **model)
+        self._gauge("vllm:num_requests_waiting", "Waiting requests.", lambda: stats().waiting, **model)
         text = "Waiting requests: for room, or for their grammar or a prefix that another request is reading."
         reasons = self._vllm(Gauge, "num_requests_waiting_by_reason", text, "reason")
-        reasons.labels(*model, "capacity").set_function(lambda: _waiting_for_room(stats()))
-        reasons.labels(*model, "deferred").set_function(lambda: stats().deferred)
-        usage = self._vllm(Gauge, "kv_cache_usage_perc", "Share of the K/V cache in use, 0 to 1.").labels(*model)
-        usage.set_function(lambda: stats().kv_usage)
+        reasons.labels(*self._model, "capacity").set_function(lambda: stats().waiting - stats().deferred)
+        reasons.labels(*self._model, "deferred").set_function(lambda: stats().deferred)
+        text = "Share of the K/V cache in use, 0 to 1."
+        self._gauge("vllm:kv_cache_usage_perc", text, lambda: stats().kv_usage, **model)
         text = "Seconds since the engine's last heartbeat."
-        age = Gauge("knapserve_heartbeat_age_seconds", text, registry=self.registry)
-        age.set_function(lambda: stats().heartbeat_age)
-        restarts = Gauge("knapserve_engine_restarts", "Restarts of the engine after failures.", registry=self.registry)
-        restarts.set_function(lambda: stats().restarts)
+        self._gauge("knapserve_heartbeat_age_seconds", text, lambda: stats().heartbeat_age)
+        text = "Restarts of the engine after failures."
+        self._gauge("knapserve_engine_restarts", text, lambda: stats().restarts)
 
     def _create_http_metrics(self) -> None:
         registry, labels = self.registry, ["method", "handler", "status"]
@@ -210,19 +208,18 @@ class Metrics:
         self._corrections = dict.fromkeys(("draft", "verify", "search"), 1.0)
         for kind in self._corrections:
             error.labels(kind).set_function(partial(self._corrections.__getitem__, kind))
-        labels = ("file", "hardware", "dtype")
-        profile = Gauge("knapserve_profile_info", "The latency profile in use.", labels, registry=registry)
-        file = Path(engine.info.profile_file).name
-        profile.labels(file, engine.info.profile_hardware, engine.info.dtype).set(1)
+        info = engine.info
+        profile = {"file": Path(info.profile_file).name, "hardware": info.profile_hardware, "dtype": info.dtype}
+        self._gauge("knapserve_profile_info", "The latency profile in use.", lambda: 1, **profile)
         cache = {
-            "block_size": engine.info.block_size,
-            "num_gpu_blocks": engine.info.num_blocks,
-            "kv_cache_size_tokens": engine.info.num_blocks * engine.info.block_size,
+            "block_size": info.block_size,
+            "num_gpu_blocks": info.num_blocks,
+            "kv_cache_size_tokens": info.num_blocks * info.block_size,
             "enable_prefix_caching": True,
             "engine": self._model[1],
         }
         text = "The K/V cache: its blocks, of the GPU or of main memory, and tokens per block."
-        Gauge("vllm:cache_config_info", text, cache, registry=registry).labels(**cache).set(1)
+        self._gauge("vllm:cache_config_info", text, lambda: 1, **cache)
 
     def count(self, name: str, amount: float = 1, label: str = "") -> None:
         """Add to one of vLLM's counters, to the series of a value of its label if it has one."""
