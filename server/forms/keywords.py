@@ -15,7 +15,8 @@ UNENFORCED: dict[str, tuple[Any, ...]] = {
     "not": (False,),
     "propertyNames": (True, {}, {"type": "string"}),
     **dict.fromkeys(("unevaluatedProperties", "unevaluatedItems"), (True, {})),
-    **dict.fromkeys(("if", "contains", "dependentRequired", "dependentSchemas", "dependencies"), ()),
+    **dict.fromkeys(("dependentRequired", "dependentSchemas", "dependencies"), ({},)),
+    **dict.fromkeys(("if", "contains"), ()),
 }
 
 

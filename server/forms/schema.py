@@ -184,12 +184,8 @@ class _Rewriter:
 
     def _replace_unenforced(self, part: dict[str, Any], out: dict[str, Any], alone: bool) -> None:
         """Enforce keywords that llguidance lacks by others, or skip them. `alone`: the part combines no schemas."""
-        for key in [key for key in part if key in UNENFORCED]:
-            value = part[key]
-            without_effect = key == "if" and part.keys().isdisjoint({"then", "else"})
-            if key.startswith("depend") and isinstance(value, dict):
-                without_effect = not any(value.values())
-            if without_effect or value in UNENFORCED[key]:
+        for key, value in part.items():
+            if key not in UNENFORCED or value in UNENFORCED[key]:
                 continue
             other = "items" if key == "unevaluatedItems" else "additionalProperties"
             if key.startswith("unevaluated") and part.keys().isdisjoint({*COMBINING, "if", "contains", other}):
