@@ -33,11 +33,12 @@ class Prompt:
     special_markers: bool = False  # special tokens mark parts of the answer, so its text must include them
 
 
+@dataclass(frozen=True, slots=True)
 class Encoder:
     """Tokenises texts of limited length."""
 
-    def __init__(self, info: EngineInfo, tokenizer: PromptTokenizer) -> None:
-        self._info, self.tokenizer = info, tokenizer
+    info: EngineInfo
+    tokenizer: PromptTokenizer
 
     def tokens(self, text: str, path: str, *, special: bool, literal: bool = False) -> Tokens:
         """Return the token ids of a text, with those that the model expects around a bare prompt if `special`.
@@ -48,13 +49,13 @@ class Encoder:
         return tuple(self.tokenizer.encode(text, add_special_tokens=special, literal=literal))
 
     def check_characters(self, characters: int, path: str) -> None:
-        limit = self._info.max_model_len
+        limit = self.info.max_model_len
         if characters > limit * self.tokenizer.longest_token:
             raise ContextLengthError(limit, characters=characters, param=path)
 
     def check_length(self, prompt_tokens: int, max_tokens: int | None, path: str) -> None:
         """Raise APIError or ContextLengthError for a prompt without tokens or too long for the requested answer."""
-        limit = self._info.max_model_len
+        limit = self.info.max_model_len
         if prompt_tokens == 0:
             raise invalid("The prompt is empty.", path)
         if prompt_tokens + (max_tokens or 1) > limit:
@@ -62,7 +63,7 @@ class Encoder:
 
     def check_ids(self, ids: Sequence[int], path: str) -> None:
         """Raise APIError naming the first of a list's items that is not a token id."""
-        vocabulary = self._info.vocab_size
+        vocabulary = self.info.vocab_size
         if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
             bad = next(position for position, token in enumerate(ids) if not 0 <= token < vocabulary)
             raise invalid(f"Token ids must be between 0 and {vocabulary - 1}.", f"{path}[{bad}]")
@@ -72,30 +73,20 @@ class Encoder:
         return any(map(self.tokenizer.is_special, markers))
 
 
+@dataclass(frozen=True, slots=True)
 class ChatPrompts:
     """Makes the prompts of conversations. Thread-safe."""
 
-    def __init__(
-        self,
-        info: EngineInfo,
-        encoder: Encoder,
-        *,
-        literal: bool = False,
-        tool_format: str = "",
-        describes_tools: bool = False,
-        thinks: bool = False,
-    ) -> None:
-        """`literal`: markers that a chat spells are text. `tool_format` is the format of this model's tool calls, or ""
-        to leave calls in the text. `describes_tools`: the chat template does not describe tools, so the server does.
-        """
-        self._info, self._encoder, self._tokenizer = info, encoder, encoder.tokenizer
-        self._literal, self._thinks = literal, thinks
-        self.tool_format, self._describes_tools = tool_format, describes_tools
+    encoder: Encoder
+    literal: bool = False  # markers that a chat spells are text
+    tool_format: str = ""  # format of this model's tool calls; "" leaves calls in the text
+    describes_tools: bool = False  # the chat template does not describe tools, so the server does
+    thinks: bool = False  # the model may write its reasoning
 
     @property
     def limits_thoughts(self) -> bool:
         """Whether the thoughts of this model can have a limit."""
-        return self._thinks and self._tokenizer.added_token_id(THINK_CLOSE) is not None
+        return self.thinks and self.encoder.tokenizer.added_token_id(THINK_CLOSE) is not None
 
     def count_tokens(self, talk: Conversation) -> int:
         """Return the tokens of the prompt, which may exceed the context. Raises APIError, RequestError."""
@@ -104,7 +95,7 @@ class ChatPrompts:
 
     def encode(self, talk: Conversation, text: str, *, special: bool = False) -> Tokens:
         """Return the token ids of a rendered conversation. Raises ContextLengthError."""
-        return self._encoder.tokens(text, talk.path, special=special, literal=self._literal)
+        return self.encoder.tokens(text, talk.path, special=special, literal=self.literal)
 
     def prompt(self, talk: Conversation, max_tokens: int | None) -> Prompt:
         """Return the prompt of a conversation.
@@ -114,13 +105,13 @@ class ChatPrompts:
         tools, required = self._tools(talk)
         text = self.render(talk, tools)
         tokens = self.encode(talk, text)
-        self._encoder.check_length(len(tokens), max_tokens, talk.path)  # a grammar would take far longer to make
+        self.encoder.check_length(len(tokens), max_tokens, talk.path)  # a grammar would take far longer to make
         begun = talk.turns[-1].text if talk.continues else ""
         in_thought = begun.rfind(THINK_OPEN) > begun.rfind(THINK_CLOSE)
-        thinking = self._thinks and (in_thought or text.rstrip().endswith(THINK_OPEN))
-        may_think = self._thinks and not (thinking or begun or text.rstrip().endswith(THINK_CLOSE))
+        thinking = self.thinks and (in_thought or text.rstrip().endswith(THINK_OPEN))
+        may_think = self.thinks and not (thinking or begun or text.rstrip().endswith(THINK_CLOSE))
         parallel = talk.parallel and not talk.choice.single
-        answer = answer_of(talk.form, self._tokenizer)
+        answer = answer_of(talk.form, self.encoder.tokenizer)
         thought = "think" if thinking else ""
         if may_think:
             thought = f"({self._grammar_marker(THINK_OPEN)} think)?"
@@ -129,7 +120,7 @@ class ChatPrompts:
             parser=partial(
                 make_parser,
                 self.tool_format if tools else None,
-                reasoning=self._thinks,
+                reasoning=self.thinks,
                 thinking=thinking,
                 names=frozenset(tool.name for tool in tools),
             ),
@@ -137,7 +128,7 @@ class ChatPrompts:
             must_call=bool(required),
         )
         markers = [*TOOL_MARKS.get(self.tool_format, ())] if tools else []
-        if self._thinks:
+        if self.thinks:
             markers += [THINK_OPEN, THINK_CLOSE]
         if answer is not None:
             markers += answer.markers
@@ -148,7 +139,7 @@ class ChatPrompts:
             path,
             predicted=self._predicted(talk.prediction),
             thought_limit=self._thought_limit(talk, begun=thinking),
-            special_markers=self._encoder.has_special(markers),
+            special_markers=self.encoder.has_special(markers),
         )
 
     def _grammar(
@@ -172,7 +163,7 @@ class ChatPrompts:
     def render(self, talk: Conversation, tools: Sequence[Tool]) -> str:
         """Return the prompt's text. Raises APIError, RequestError."""
         messages = template_messages(talk.turns, short_ids=self.tool_format == "mistral")
-        self._encoder.check_characters(sum(len(turn.text) for turn in talk.turns), talk.path)
+        self.encoder.check_characters(sum(len(turn.text) for turn in talk.turns), talk.path)
         last = talk.turns[-1]
         if talk.continues and (last.role != "assistant" or last.calls):
             raise invalid(
@@ -180,7 +171,7 @@ class ChatPrompts:
                 "continue_final_message",
             )
         described: list[Message] = []
-        if self._describes_tools:
+        if self.describes_tools:
             messages = with_tools(messages, tools)
         else:
             described = [tool.template() for tool in tools]
@@ -196,13 +187,13 @@ class ChatPrompts:
 
     def _render(self, talk: Conversation, messages: list[Message], tools: list[Message]) -> str:
         try:
-            return self._tokenizer.render_chat(
+            return self.encoder.tokenizer.render_chat(
                 messages,
                 tools,
                 talk.variables,
                 add_generation_prompt=talk.opens_turn and not talk.continues,
                 continue_final_message=talk.continues,
-                literal=self._literal,
+                literal=self.literal,
             )
         except PromptError as error:  # only the caller knows the name of the field
             raise PromptError(str(error), param=talk.path) from None
@@ -234,27 +225,27 @@ class ChatPrompts:
         """Return the tokens of a predicted answer, at most those of one context."""
         if not text:
             return ()
-        limit = self._info.max_model_len
-        tokens = self._tokenizer.encode(
-            text[: limit * self._tokenizer.longest_token], add_special_tokens=False, literal=self._literal
+        limit = self.encoder.info.max_model_len
+        tokens = self.encoder.tokenizer.encode(
+            text[: limit * self.encoder.tokenizer.longest_token], add_special_tokens=False, literal=self.literal
         )
-        vocabulary = self._info.vocab_size
+        vocabulary = self.encoder.info.vocab_size
         known = next((place for place, token in enumerate(tokens) if token >= vocabulary), len(tokens))
         return tuple(tokens[: min(known, limit)])
 
     def _thought_limit(self, talk: Conversation, *, begun: bool) -> ThoughtLimit | None:
         """Return the limit of the thought, if the model thinks and the request has one. Raises APIError."""
-        if talk.thought_limit is None or not self._thinks:
+        if talk.thought_limit is None or not self.thinks:
             return None
-        close = self._tokenizer.added_token_id(THINK_CLOSE)
+        close = self.encoder.tokenizer.added_token_id(THINK_CLOSE)
         if close is None:
             path = talk.thought_limit_path
             raise invalid(
                 f"'{path}' is not supported with this model: its reasoning ends with no token of its own.", path
             )
-        return ThoughtLimit(talk.thought_limit, self._tokenizer.added_token_id(THINK_OPEN), close, begun)
+        return ThoughtLimit(talk.thought_limit, self.encoder.tokenizer.added_token_id(THINK_OPEN), close, begun)
 
     def _grammar_marker(self, text: str) -> str:
         """Return a marker in a grammar's notation: an added token by its id, other text as a string."""
-        token = self._tokenizer.added_token_id(text)
+        token = self.encoder.tokenizer.added_token_id(text)
         return json.dumps(text) if token is None else f"<[{token}]>"

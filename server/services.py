@@ -85,7 +85,6 @@ class Services:
         thinks = info.thinks if config.reasoning_parser == "auto" else config.reasoning_parser == "think"
         encoder = Encoder(info, tokenizer)
         chats = ChatPrompts(
-            info,
             encoder,
             literal=config.spelled_markers == "text",
             tool_format="" if tools == "none" else tools,
