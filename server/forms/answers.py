@@ -45,8 +45,7 @@ def _answer(param: str, kind: str, value: Any, *, strict: bool) -> Answer:
 
 def _by_schema(schema: Mapping[str, Any], param: str, *, strict: bool) -> Answer:
     check_size(schema, param)
-    found = rewritten(schema, param, strict=strict)
-    return Answer(param, expression=f"%json {json.dumps(found)}", schema=found)
+    return Answer(param, expression=f"%json {json.dumps(rewritten(schema, param, strict=strict))}")
 
 
 def _check_size(characters: int, param: str) -> None:

@@ -32,7 +32,6 @@ class Answer:
     param: str  # name of the field that asks for it
     expression: str = ""  # its further lines are rules
     grammar: str = ""
-    schema: Mapping[str, Any] | None = None  # the schema, if `expression` enforces one
     markers: tuple[str, ...] = ()  # added tokens that are part of the answer's text
 
 
@@ -44,8 +43,6 @@ def grammar_of(answer: Answer | None, calls: str | None, *, thought: str = "", t
     """
     if answer is not None and answer.grammar:
         return answer.grammar
-    if answer is not None and answer.schema is not None and calls is None and not thought:
-        return json.dumps({"grammars": [{"json_schema": answer.schema}]})
     rules = {}
     if calls is not None:
         rules["calls"] = calls

@@ -307,7 +307,7 @@ TOOLS = [
 
 def test_a_model_may_open_its_reasoning_before_a_structured_answer(core: EngineCore, begin: Begin) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    answer = Answer("a", f"%json {json.dumps(schema)}", schema=schema)
+    answer = Answer("a", f"%json {json.dumps(schema)}")
     grammar = grammar_of(answer, None, thought='("<think>" think)?', think_close='"</think>"')
     assert grammar is not None
 
