@@ -18,8 +18,7 @@ def answer_of(form: Form | None, tokenizer: PromptTokenizer) -> Answer | None:
     if form is None:
         return None
     if form.kind == "structural_tag":
-        expression, markers = structural_tag(form.value, form.path, tokenizer)
-        return Answer(form.path, expression, markers=markers)
+        return structural_tag(form.value, form.path, tokenizer)
     return _answer(form.path, form.kind, form.value, strict=form.strict)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from engine.api import PromptTokenizer
 from server.edge.errors import invalid
 from server.edge.reading import read_field, validate
-from server.forms.grammar import check_size, regular_expression
+from server.forms.grammar import Answer, check_size, regular_expression
 from server.forms.schema import rewritten
 from server.forms.tag_formats import (
     AnyText,
@@ -43,8 +43,8 @@ class _Ends:
 _UNKNOWN = _Ends(unknown=True)
 
 
-def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> tuple[str, tuple[str, ...]]:
-    """Return a structural tag as an expression in Lark with its rules, and the added tokens that it names.
+def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> Answer:
+    """Return the answer that a structural tag describes.
 
     `value` is an object or its JSON; `param` is its name in the request. Raises APIError.
     """
@@ -53,7 +53,7 @@ def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> tuple[
     builder = _Builder(tokenizer, param)
     format = validate(StructuralTag, newer(value), param).format
     expression = builder.expression(format, f"{param}.format", _Ends())
-    return "\n".join([expression, *builder.rules]), tuple(builder.markers)
+    return Answer(param, "\n".join([expression, *builder.rules]), markers=tuple(builder.markers))
 
 
 class _Builder:
