@@ -49,7 +49,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
 
 
 def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
-    """Create an application that starts `engine` at startup and drains it at shutdown. Its state is in `app.state`."""
+    """Create an application that starts `engine` at startup, and drains it at shutdown."""
     services = Services(engine, config)
 
     @asynccontextmanager

@@ -52,10 +52,7 @@ _COMMANDS = {
     "models": ("list the models on this machine", "server.terminal.models"),
     "profile": ("measure the latency profile of this machine and model", "bench.profile"),
     "tune": ("search offline for draft plans", "bench.tune"),
-    "bench compare": (
-        "compare all draft policies over domains, mixed streams and context lengths",
-        "bench.compare.run",
-    ),
+    "bench compare": ("compare draft policies over domains, streams and context lengths", "bench.compare.run"),
     "bench decode": ("compare the decoding speed of draft policies", "bench.decode"),
     "bench paper": ("repeat an experiment of the papers", "bench.paper.run"),
     "bench prefill": ("measure the speed of processing a long prompt", "bench.prefill"),

@@ -35,7 +35,7 @@ class ServerConfig:
         None, "PEM file with the certificate's private key; default: --ssl-certfile", parse=parse_file
     )
     ssl_keyfile_password: str = setting("", "password of an encrypted private key")
-    cors_origins: tuple[str, ...] = setting((), "origins of web pages that may call the API ('*': all); default: none")
+    cors_origins: tuple[str, ...] = setting((), "origins of pages that may call the API ('*': all); default: none")
     api_key: tuple[str, ...] = setting((), "accepted bearer keys; default: no authentication", group="API keys")
     api_key_file: tuple[str, ...] = setting(
         (), "file with further accepted keys, one a line; blank lines and lines that begin with # are ignored",

@@ -142,8 +142,8 @@ class _Lane:
 class GrammarHost:
     """Compiles the grammars of one model, and keeps those used last. Methods belong to the thread of the rounds.
 
-    A grammar that takes longer than usual is given up, and compiled again in a lane for such grammars. So a row of them
-    delays no usual ones.
+    A grammar that takes longer than `_QUICK` is given up, and compiled again in the patient lane. So slow grammars do
+    not delay quick ones.
     """
 
     def __init__(self, vocabulary: Callable[[], Vocabulary], config: GrammarConfig) -> None:
@@ -158,7 +158,7 @@ class GrammarHost:
         self._closed = False
 
     def compiled(self, grammar: str) -> Future[Grammar] | None:
-        """Begin to compile a grammar unless that has happened. The future's result is the grammar, or a GrammarError.
+        """Begin to compile a grammar, if nobody has. The future's result is the grammar, or a GrammarError.
 
         None: others are being compiled, or too many are in use. The order in which callers try again is the order in
         which their grammars are compiled.

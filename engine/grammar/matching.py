@@ -86,7 +86,7 @@ class Matcher:
         self._consumed: list[int] = []  # tokens of the answer so far
 
     def answer(self, emitted: int, kept: int, tokens: Sequence[int], *, mask: bool) -> Answer:
-        """Keep `kept` of the consumed tokens, roll the others back, and consume `tokens` up to the first not allowed.
+        """Roll back to `kept` consumed tokens, and consume `tokens` up to the first that is not allowed.
 
         `emitted`: how many of the consumed tokens are emitted; the others are drafted, and may be rolled back.
         """

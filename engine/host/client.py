@@ -172,7 +172,7 @@ class EngineClient(ABC):
         """End the engine loop and wait for its end."""
 
     def _receive_report(self, report: RoundReport) -> None:
-        """Deliver a round's report. If that fails, every stream ends with EngineDeadError: none may wait for ever."""
+        """Deliver a round's report. If that fails, all streams end with EngineDeadError."""
         try:
             self._deliver(report)
         except Exception:

@@ -92,7 +92,7 @@ class EngineLaunch:
 
 
 def open_tokenizer(model: str | None) -> Tokenizer:
-    """Read the tokenizer of the model that `--model` names; None: the default model. Raises ConfigError, ModelError."""
+    """Read a model's tokenizer; None: the default model's. Raises ConfigError, ModelError."""
     from engine.checkpoints import shapes  # these imports take as long as reading the file
     from engine.checkpoints.gguf_file import GgufFile
     from engine.checkpoints.gguf_tokenizer import read_tokenizer

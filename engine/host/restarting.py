@@ -1,4 +1,4 @@
-"""An engine whose process is started again when it fails. Meanwhile requests are refused, and the server lives on."""
+"""An engine whose process is started again when it fails; meanwhile requests are refused."""
 
 from __future__ import annotations
 

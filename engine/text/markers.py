@@ -8,7 +8,7 @@ from itertools import compress
 
 
 class StopStrings:
-    """Cut a growing text before the stop string that ends first. Of several with the same end, the longest counts."""
+    """Cut a growing text before the stop string that ends first, or the longest of those."""
 
     def __init__(self, stops: tuple[str, ...], *, include: bool = False) -> None:
         """`include`: the text ends with the stop string instead of before it."""

@@ -1,4 +1,4 @@
-"""Render chat templates. A template is a stranger's program, so it runs in a process with limits (`engine.sandbox`)."""
+"""Render chat templates: programs of strangers, which run in processes with limits (`engine.sandbox`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TemplateError(ValueError):
 
 
 class TemplateRenderer:
-    """Renders templates by transformers. Thread-safe: a thread takes a process that renders nothing, or starts one."""
+    """Renders templates by transformers. Thread-safe: each thread takes an idle process, or starts one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

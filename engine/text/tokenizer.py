@@ -78,7 +78,7 @@ class Tokenizer:
         self._special = dict(special or {})
 
     def restrict(self, rows: int) -> None:
-        """Forget tokens for which the model has no embedding: a text that spells one has others. Raises ModelError."""
+        """Forget tokens that have no embedding: their texts are encoded by others. Raises ModelError."""
         if max(self.backend.get_vocab().values(), default=0) < rows:
             return
         description = json.loads(self.backend.to_str())
@@ -191,7 +191,7 @@ class Tokenizer:
 
     @property
     def tool_format(self) -> str:
-        """The tool-call format of the chat template, by the name that `--tool-call-parser` has for it; "": no tools."""
+        """The chat template's format of tool calls, as `--tool-call-parser` names it; "": no tools."""
         if "tools" not in self._all_templates:
             return ""
         marks = {"hermes": "<tool_call>", "mistral": "[TOOL_CALLS]", "llama3_json": '"parameters"'}

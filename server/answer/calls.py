@@ -93,7 +93,7 @@ class HermesParser(_ToolParser):
 
 
 class MistralParser(_ToolParser):
-    """`[TOOL_CALLS][{"name": …, "arguments": …}, …]`, or later `[TOOL_CALLS]name[ARGS]{…}`, also without `[ARGS]`."""
+    """`[TOOL_CALLS][{"name": …, "arguments": …}, …]`, or `[TOOL_CALLS]name[ARGS]{…}` and `[TOOL_CALLS]name{…}`."""
 
     call_marker, _ID, _ARGS = TOOL_MARKS["mistral"]
     call_start = re.compile(r"\s*([\[{]|\Z)|[^\W\d]")  # a name follows the marker at once, unlike a word in prose
@@ -168,7 +168,7 @@ def make_parser(
 ) -> Parser | None:
     """Make the parser of one message, or return None if its text is only content.
 
-    `tools` is one of `server.config.TOOL_FORMATS`, or None for a message without calls; `names` are those of the tools.
+    `tools` is one of `server.config.TOOL_FORMATS`, or None without tools, whose names are `names`.
     """
     formats = {"hermes": HermesParser, "mistral": MistralParser, "llama3_json": Llama3Parser}
     inner = formats[tools](names) if tools else Parser()

@@ -115,7 +115,7 @@ class ErrorMiddleware:
 
 
 class RequestIdMiddleware:
-    """Add an `x-request-id` to every response; count requests and log those that generate. The outermost middleware."""
+    """Add an `x-request-id` to responses; count requests, and log those that generate. The outermost middleware."""
 
     def __init__(self, app: ASGIApp, paths: Paths, log_requests: bool, count: Callable[[Exchange], None]) -> None:
         """`count` receives every exchange whose response started."""

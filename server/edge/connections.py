@@ -92,7 +92,7 @@ class Connections:
         self._open.pop(connection, None)
 
     def _make_room(self) -> bool:
-        """Close the connection that has been silent the longest, if one waits for its client, and say so in the log."""
+        """Close the longest silent connection that waits for its client, if there is one, and log it."""
         if time.monotonic() > self._next_warning:
             self._next_warning = time.monotonic() + _WARNING_SECONDS
             message = "file descriptors run out (ulimit -n): %d connections are open; the longest silent are closed"

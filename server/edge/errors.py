@@ -74,7 +74,7 @@ class APIError(Exception):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Fields for the access log. Of `param`, only the name of our field: the rest of the path is the client's."""
+        """Fields for the access log. They omit the parts of `param` that the client has named."""
         field = None if self.param is None else re.split(r"[.\[]", self.param)[0]
         facts = {"error": self.code or self.type, "param": field}
         return {name: value for name, value in facts.items() if value is not None}

@@ -148,7 +148,7 @@ class Protocol(HttpToolsProtocol, Connection):
                 if continued and self._head is not None:
                     self._head += len(piece)
                     if self._head >= MAX_HEAD:
-                        self._reject(APIError(431, f"The request line and headers are larger than {MAX_HEAD} bytes."))
+                        self._reject(APIError(431, f"The head of the request is larger than {MAX_HEAD} bytes."))
         if self._head and self._timer is None:
             self._start_timer(self._registry.header_timeout, self._head_timed_out)
 

@@ -23,7 +23,7 @@ class Writer(Protocol):
 
 
 class EventStream(Response):
-    """Send frames as they arrive, then the writer's `done`. An exception after the first frame becomes one more frame.
+    """Send frames as they arrive, then the writer's `done`. A later exception becomes one more frame.
 
     The response starts with the first frame. An exception before that reaches the application's handlers, so the client
     gets its status code. `source` produces the frames: it is entered first and left last, even if the client

@@ -1,4 +1,4 @@
-"""Grammars of structured output and forced tool calls, for llguidance. The engine compiles them in another process."""
+"""Grammars of structured output and forced tool calls, for llguidance. The engine compiles them."""
 
 import json
 import re

@@ -25,7 +25,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def is_nullable(schema: Mapping[str, Any]) -> bool:
-    """Whether null matches a schema of OpenAPI 3.0 although its `type` or the schemas that it combines exclude null."""
+    """Whether null matches a schema of OpenAPI 3.0, though its `type` or combined schemas exclude null."""
     constant = schema.keys() & {"enum", "const"} and None not in as_list(schema.get("enum", [schema.get("const")]))
     return schema.get("nullable") is True and not constant and bool(schema.keys() & {"type", *COMBINING})
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 # Escapes that llguidance lacks: borders of words, references to groups, and halves of surrogate pairs.
 _ESCAPES = re.compile(r"\\u(?:[dD][89a-fA-F]|\{0*[dD][89a-fA-F]..\})|\\(?![aAdDfnpPrsStuUvwWxz])[A-Za-z0-9]")
-# Escapes, classes, repetitions, the starts of groups, and single characters. An unfinished class ends with the pattern;
-# otherwise each "[" would be a reason to search the rest for a "]".
+# Escapes, classes, repetitions, starts of groups, and single characters. An unfinished class ends with the pattern:
+# otherwise the rest would be searched for a "]" after each "[".
 _UNITS = re.compile(
     r"\\[pPu]\{[\w=]*\}|\\.|\[(?:\\.|[^\]\\]|\\\Z)*(?:\]|\Z)|\{\d+(?:,\d*)?\}|\((?:\?(?::|P?<\w+>|))?|.", re.DOTALL
 )

@@ -130,7 +130,7 @@ class _Builder:
         return self._rule(f"%json {json.dumps(rewritten(schema, param))}")
 
     def _sequence(self, items: Sequence[tuple[Format, str]], ends: _Ends) -> str:
-        """Return an expression of elements in a row. Regular ones become one, as each alone would take all it can."""
+        """Return an expression of a sequence. Regular elements in a row become one terminal."""
         parts = []
         for regular, group in groupby(items, lambda item: self._is_regular(item[0])):
             run = [*group]
@@ -187,7 +187,7 @@ class _Builder:
         )
 
     def _until(self, body: str, ends: _Ends) -> str:
-        """Return an expression of a text that a terminal's `body` describes, and of the first text that may follow."""
+        """Return an expression of a terminal with this `body`, and of the first text that may follow."""
         if not ends.one:
             return self._rule(body, terminal=True)
         found = [self._rule(self._rule(f"{body} {ends.plain}", terminal=True), "[lazy]")] if ends.plain else []
@@ -216,7 +216,7 @@ class _Builder:
         return [piece for piece in (*pieces, text[start:]) if piece]
 
     def _rule(self, body: str, attributes: str = "", *, terminal: bool = False) -> str:
-        """Add a rule, or a terminal, unless it exists, and return its name. Raises APIError if there are too many."""
+        """Add a rule or a terminal if it is new, and return its name. Raises APIError if there are too many."""
         key = ("terminal" if terminal else attributes, body)
         if key not in self._names:
             name = f"{'TAG' if terminal else 'tag'}_{len(self._names)}"

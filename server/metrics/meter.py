@@ -90,7 +90,7 @@ class RequestMeter:
         self.facts[name] = self.facts.get(name, 0) + count
 
     def finished(self, reason: str) -> None:
-        """Count why a choice ended: its finish reason, `abort` (the client left) or `error`. The log has each once."""
+        """Count why a choice ended: its finish reason, `abort` (the client left) or `error`."""
         self._metrics.count("request_success", label=reason)
         self._reasons[reason] = None
         self.facts["finish_reason"] = ",".join(self._reasons)

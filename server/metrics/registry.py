@@ -243,7 +243,7 @@ class Metrics:
         self._rejections.labels(self._model[0], reason).inc()
 
     def round(self, report: RoundReport) -> None:
-        """Count a round. The engine calls this on the event loop's thread; a report without tokens is not a round."""
+        """Count a round, on the event loop's thread. A report without tokens is no round."""
         if report.batched_tokens == 0:
             return
         corrections = report.draft_correction, report.verify_correction, report.search_correction
