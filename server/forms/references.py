@@ -11,14 +11,12 @@ class References:
     """The parts of a schema by their addresses."""
 
     def __init__(self, root: object) -> None:
-        self.parts: list[dict[str, Any]] = []  # all objects, those in constants too
         self._named: dict[str, Any] = {"": root, "#": root}
         stack = [root]
         while stack:
             part = stack.pop()
             stack += inside(part)
             if isinstance(part, dict):
-                self.parts.append(part)
                 for key, prefix in (("$id", ""), ("$anchor", "#"), ("$dynamicAnchor", "#")):
                     if isinstance(part.get(key), str):
                         self._named.setdefault(prefix + part[key], part)

@@ -4,6 +4,7 @@ Annotations are dropped. Keywords that no grammar enforces are dropped too, or r
 get bounds, so that a weak model cannot fill its answer with digits.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,7 +58,7 @@ class _Rewriter:
         self._schema, self._param, self._strict = schema, param, strict
         self._references = References(schema)
         # Beside the client's own steps, another step may have a common multiple that is too large for a grammar.
-        self._stepped = any("multipleOf" in part for part in self._references.parts)
+        self._stepped = '"multipleOf"' in json.dumps(schema)
         self._definitions: dict[str, Schema] = {}
         self._names: dict[tuple[int, bool] | str, str] = {}  # names of definitions, by part and `alone`, or by content
         self._waiting: list[tuple[str, dict[str, Any], bool]] = []
