@@ -181,10 +181,10 @@ class GrammarHost:
         return future is not None and future.done() and not isinstance(future.exception(), _SlowError)
 
     def _begin(self, grammar: str) -> Future[Grammar] | None:
-        seconds = self._config.build_seconds
-        if _digest(grammar) in self._slow or seconds <= _QUICK:
-            return self._patient.begin(lambda: self._compile(grammar, seconds))
-        return self._quick.begin(lambda: self._compile(grammar, _QUICK))
+        lane, seconds = self._quick, _QUICK
+        if _digest(grammar) in self._slow or self._config.build_seconds <= _QUICK:
+            lane, seconds = self._patient, self._config.build_seconds
+        return lane.begin(partial(self._compile, grammar, seconds))
 
     def wait(self, grammar: str) -> Grammar:
         """Return a compiled grammar. Raises GrammarError."""

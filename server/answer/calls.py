@@ -168,7 +168,7 @@ def make_parser(
 ) -> Parser | None:
     """Make the parser of one message, or return None if its text is only content.
 
-    `tools` is one of `server.config.TOOL_FORMATS`, or None without tools, whose names are `names`.
+    `tools` is one of `server.config.TOOL_FORMATS`, or None if there are none; `names` are their names.
     """
     formats = {"hermes": HermesParser, "mistral": MistralParser, "llama3_json": Llama3Parser}
     inner = formats[tools](names) if tools else Parser()

@@ -9,7 +9,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +143,7 @@ class Metrics:
         self._create_http_metrics()
         self._policies = PolicyMetrics(self.registry, tokens)
         self._policies.create(engine.info.default_policy)
+        self._last = RoundReport()
         self._search_seconds = 0.0  # time of searches since the last decision on a plan
         self._create_gauges(engine)
         self._create_engine_metrics(engine)
@@ -205,9 +205,9 @@ class Metrics:
         self._phases = [phases.labels(phase) for phase in ("draft", "verify", "search", "other")]
         text = "Measured over predicted seconds of passes and searches, which corrects the profile."
         error = Gauge("knapserve_profile_error_ratio", text, ["pass"], registry=registry)
-        self._corrections = dict.fromkeys(("draft", "verify", "search"), 1.0)
-        for kind in self._corrections:
-            error.labels(kind).set_function(partial(self._corrections.__getitem__, kind))
+        error.labels("draft").set_function(lambda: self._last.draft_correction)
+        error.labels("verify").set_function(lambda: self._last.verify_correction)
+        error.labels("search").set_function(lambda: self._last.search_correction)
         info = engine.info
         profile = {"file": Path(info.profile_file).name, "hardware": info.profile_hardware, "dtype": info.dtype}
         self._gauge("knapserve_profile_info", "The latency profile in use.", lambda: 1, **profile)
@@ -246,8 +246,7 @@ class Metrics:
         """Count a round, on the event loop's thread. A report without tokens is no round."""
         if report.batched_tokens == 0:
             return
-        corrections = report.draft_correction, report.verify_correction, report.search_correction
-        self._corrections["draft"], self._corrections["verify"], self._corrections["search"] = corrections
+        self._last = report
         self.count("prefix_cache_queries", report.prefix_queries)
         self.count("prefix_cache_hits", report.prefix_hits)
         self.count("prompt_tokens_cached_by_source", report.prefix_hits, "device")
