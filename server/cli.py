@@ -86,10 +86,8 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
 
 
 def _command(commands: Subparsers, name: str, summary: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", allow_abbrev=False
-    )
-    return parser
+    description = f"{summary[0].upper()}{summary[1:]}."
+    return commands.add_parser(name, help=summary, description=description, allow_abbrev=False)
 
 
 def _add_settings(parser: argparse.ArgumentParser, *kinds: type, baselines: bool) -> None:

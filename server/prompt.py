@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 
 from engine.api import PromptTokenizer
 from engine.errors import ContextLengthError, PromptError, RequestError
@@ -206,32 +207,28 @@ class ChatPrompts:
                 raise invalid("'tool_choice' requires 'tools'.", "tool_choice")
             return [], []
         check_tools(tools)
-        if len({tool.name for tool in tools}) < len(tools):
+        names = {tool.name for tool in tools}
+        if len(names) < len(tools):
             raise invalid("The names of 'tools' must differ.", "tools")
         if choice.mode == "none":
             return [], []
         if not self.tool_format:
             raise invalid("This server leaves tool calls in the text (--tool-call-parser none).", "tools")
-        if choice.names is not None:
-            known = {tool.name for tool in tools}
-            if not choice.names <= known:
-                raise invalid(f"'{choice.path}' names a tool that is not in 'tools'.", choice.path)
+        if not names.issuperset(choice.names or ()):
+            raise invalid(f"'{choice.path}' names a tool that is not in 'tools'.", choice.path)
+        chosen = [tool for tool in tools if choice.names is None or tool.name in choice.names]
         if choice.single:
-            return tools, [tool for tool in tools if tool.name in (choice.names or ())]
-        allowed = [tool for tool in tools if choice.names is None or tool.name in choice.names]
-        return allowed, allowed if choice.mode == "required" else []
+            return tools, chosen
+        return chosen, chosen if choice.mode == "required" else []
 
     def _predicted(self, text: str) -> Tokens:
         """Return the tokens of a predicted answer, at most those of one context."""
         if not text:
             return ()
-        limit = self.encoder.info.max_model_len
-        tokens = self.encoder.tokenizer.encode(
-            text[: limit * self.encoder.tokenizer.longest_token], add_special_tokens=False, literal=self.literal
-        )
-        vocabulary = self.encoder.info.vocab_size
-        known = next((place for place, token in enumerate(tokens) if token >= vocabulary), len(tokens))
-        return tuple(tokens[: min(known, limit)])
+        info, tokenizer = self.encoder.info, self.encoder.tokenizer
+        text = text[: info.max_model_len * tokenizer.longest_token]
+        tokens = tokenizer.encode(text, add_special_tokens=False, literal=self.literal)
+        return tuple(takewhile(lambda token: token < info.vocab_size, tokens[: info.max_model_len]))
 
     def _thought_limit(self, talk: Conversation, *, begun: bool) -> ThoughtLimit | None:
         """Return the limit of the thought, if the model thinks and the request has one. Raises APIError."""
