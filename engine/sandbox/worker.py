@@ -34,8 +34,7 @@ def main(descriptor: int) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system then removes children that have ended
-    # numpy, which transformers imports, would start threads, and a process with threads must not fork.
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy must not start threads in a process that forks
     host = socket.socket(fileno=descriptor)
     frames = Frames(host)
     try:

@@ -45,7 +45,7 @@ class Detokenizer:
     @property
     def stopped(self) -> bool:
         """Whether the text has reached a stop string."""
-        return self._stops.stopped
+        return self._stops.found is not None
 
     @property
     def stop_string(self) -> str | None:

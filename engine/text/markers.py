@@ -19,17 +19,13 @@ class StopStrings:
         self._returned = ""  # last text returned without `may_stop`; a stop string may begin in it
         self.found: str | None = None  # the stop string that has ended the text
 
-    @property
-    def stopped(self) -> bool:
-        return self.found is not None
-
     def push(self, text: str, *, may_stop: bool = True, shown: bool = True) -> str:
         """Add text. Returns the text that cannot be part of a stop string; "" after a stop string.
 
         Text that is not `shown`, such as a special token's, may be part of a stop string, but is not returned.
         """
-        if not self._stops or self.stopped:
-            return text if shown and not self.stopped else ""
+        if not self._stops or self.found is not None:
+            return text if shown and self.found is None else ""
         self._shown += bytes([shown]) * len(text)
         if not may_stop:
             freed, self._held = self._held + text, ""

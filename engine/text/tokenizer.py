@@ -165,11 +165,10 @@ class Tokenizer:
 
         `literal`: the text is a chat, rendered so that markers spelled in messages are no tokens.
         """
-        parts = text.split(BREAK) if literal else [text]
-        special = [add_special_tokens] + [False] * (len(parts) - 1)
         tokens: list[int] = []
         with library_errors(RequestError, "The model's tokenizer fails at this text"):
-            for part, adds in zip(parts, special, strict=True):
+            for index, part in enumerate(text.split(BREAK) if literal else [text]):
+                adds = add_special_tokens and index == 0
                 # A batch releases the interpreter lock.
                 tokens += self.backend.encode_batch_fast([part], add_special_tokens=adds)[0].ids
         return tokens

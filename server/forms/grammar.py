@@ -64,13 +64,7 @@ def _thoughts(close: str) -> str:
     return f"think[lazy]: /(?s:.*){escaped}/"
 
 
-def tool_call_grammar(
-    tool_format: str,
-    tools: Sequence[Tool],
-    marker: MarkerNotation,
-    *,
-    parallel: bool,
-) -> str:
+def tool_call_grammar(tool_format: str, tools: Sequence[Tool], marker: MarkerNotation, *, parallel: bool) -> str:
     """Return Lark rules for a call of these tools, or several if `parallel`.
 
     `tool_format` is one of `server.config.TOOL_FORMATS`. The caller has called `check_tools`. Raises APIError.
