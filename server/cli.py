@@ -23,6 +23,7 @@ from server.settings import Settings, add_arguments
 if TYPE_CHECKING:
     from engine.api import Engine
 
+    Meanwhile = Callable[[], object]
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
@@ -135,19 +136,22 @@ def _serve(args: argparse.Namespace) -> int:
             from server.loading import answer_while_loading
 
             with answer_while_loading(listener, tls, config.header_timeout):
+                # Importing the server before the tokenizer is read would raise the peak of memory by 10 MB.
+                engine = ready(lambda: import_module("server.serve"))
                 from server.serve import run
-
-                engine = ready()
         return run(engine, config, listener, tls)
 
 
 @contextmanager
-def _start_engine(config: ServerConfig, engine_config: EngineConfig) -> Iterator[Callable[[], Engine]]:
-    """Start to load the engine, and yield a function that waits for it. Raises KnapServeError."""
+def _start_engine(config: ServerConfig, engine_config: EngineConfig) -> Iterator[Callable[[Meanwhile], Engine]]:
+    """Start to load the engine, and yield a function that waits for it. Raises KnapServeError.
+
+    The function may call another one meanwhile, once it has read the tokenizer.
+    """
     if config.engine == "thread":
         from engine.host.thread import build_engine
 
-        yield partial(build_engine, engine_config)
+        yield lambda _: build_engine(engine_config)
         return
     from engine.host.process import EngineLaunch
     from engine.host.restarting import RestartingEngine
@@ -155,6 +159,6 @@ def _start_engine(config: ServerConfig, engine_config: EngineConfig) -> Iterator
     launch = partial(EngineLaunch, engine_config, log_level=config.log_level, log_format=config.log_format)
     with launch() as launched:
         if config.restart:
-            yield lambda: RestartingEngine(launched.ready(), launch, SystemClock())
+            yield lambda meanwhile: RestartingEngine(launched.ready(meanwhile), launch, SystemClock())
         else:
             yield launched.ready

@@ -10,6 +10,7 @@ import logging
 import signal
 import socket
 import subprocess
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from engine.clock import Clock, SystemClock
@@ -59,20 +60,21 @@ class EngineLaunch:
         if not self._handed_over:
             self._end()
 
-    def ready(self, clock: Clock | None = None) -> EngineProcess:
-        """Read the tokenizer and wait for the model. Raises the error that kept the child from loading it."""
+    def ready(self, meanwhile: Callable[[], object] = lambda: None) -> EngineProcess:
+        """Read the tokenizer, call `meanwhile`, and wait for the model. Raises what kept the child from loading it."""
         tokenizer, refusal = None, None
         try:
             tokenizer = open_tokenizer(self._model)
             tokenizer.prepare()
         except KnapServeError as error:
             refusal = error  # the child reads more of the checkpoint, and may have a better message
+        meanwhile()
         info = self._start_reply()
         if tokenizer is None:
             raise refusal or AssertionError
         tokenizer.restrict(info.vocab_size)
         self._handed_over = True
-        return EngineProcess(self.child, self.channel, clock or SystemClock(), info, tokenizer)
+        return EngineProcess(self.child, self.channel, SystemClock(), info, tokenizer)
 
     def _start_reply(self) -> EngineInfo:
         """Wait for the child's answer. Raises what kept it from loading the model."""
