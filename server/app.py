@@ -27,7 +27,7 @@ from server.metrics.throughput import ThroughputLog
 from server.routes import build_router
 from server.services import Services
 
-# Beside the bodies of the APIs.
+# Models of the OpenAPI document, beside the bodies of the APIs.
 _BODIES = (bodies.TokenizeRequest, bodies.DetokenizeRequest, CountTokensRequest)
 _STREAMED = (replies.ChatCompletionChunk, replies.CompletionChunk, replies.ErrorReply, AnthropicErrorReply)
 
@@ -49,7 +49,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
 
 
 def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
-    """Create an application that starts `engine` at startup and drains it at shutdown. Its state is in `app.state`."""
+    """Create an application that starts `engine` at startup, and drains it at shutdown."""
     services = Services(engine, config)
 
     @asynccontextmanager
@@ -58,7 +58,7 @@ def create_app(engine: Engine, config: ServerConfig) -> FastAPI:
         gc.freeze()  # loaded objects live as long as the process; the collector can skip them
         stats_log = None
         if config.log_stats_interval:
-            stats_log = asyncio.create_task(ThroughputLog(services.metrics, engine).every(config.log_stats_interval))
+            stats_log = asyncio.create_task(ThroughputLog(engine).every(config.log_stats_interval))
         try:
             yield
         finally:

@@ -23,6 +23,7 @@ from server.settings import Settings, add_arguments
 if TYPE_CHECKING:
     from engine.api import Engine
 
+    Meanwhile = Callable[[], object]
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
@@ -41,21 +42,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1 if isinstance(error, EngineUnavailableError) else 2
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # whoever read the output has left; the interpreter would say so again at its end
+    except BrokenPipeError:  # the reader of the output has left; the interpreter must not report it again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 
-# Commands but `serve`: help text, and the module with their `add_arguments` and `run`.
+# The other commands: a help text, and the module that has `add_arguments` and `run`.
 _COMMANDS = {
     "chat": ("chat with a running server in the terminal", "server.terminal.chat"),
     "models": ("list the models on this machine", "server.terminal.models"),
     "profile": ("measure the latency profile of this machine and model", "bench.profile"),
     "tune": ("search offline for draft plans", "bench.tune"),
-    "bench compare": (
-        "compare all draft policies over domains, mixed streams and context lengths",
-        "bench.compare",
-    ),
+    "bench compare": ("compare draft policies over domains, streams and context lengths", "bench.compare"),
     "bench decode": ("compare the decoding speed of draft policies", "bench.decode"),
     "bench paper": ("repeat an experiment of the papers", "bench.paper"),
     "bench prefill": ("measure the speed of processing a long prompt", "bench.prefill"),
@@ -89,10 +87,8 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
 
 
 def _command(commands: Subparsers, name: str, summary: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", allow_abbrev=False
-    )
-    return parser
+    description = f"{summary[0].upper()}{summary[1:]}."
+    return commands.add_parser(name, help=summary, description=description, allow_abbrev=False)
 
 
 def _add_settings(parser: argparse.ArgumentParser, *kinds: type, baselines: bool) -> None:
@@ -140,19 +136,22 @@ def _serve(args: argparse.Namespace) -> int:
             from server.loading import answer_while_loading
 
             with answer_while_loading(listener, tls, config.header_timeout):
+                # Importing the server before the tokenizer is read would raise the peak of memory by 10 MB.
+                engine = ready(lambda: import_module("server.serve"))
                 from server.serve import run
-
-                engine = ready()
         return run(engine, config, listener, tls)
 
 
 @contextmanager
-def _start_engine(config: ServerConfig, engine_config: EngineConfig) -> Iterator[Callable[[], Engine]]:
-    """Start to load the engine, and yield a function that waits for it. Raises KnapServeError."""
+def _start_engine(config: ServerConfig, engine_config: EngineConfig) -> Iterator[Callable[[Meanwhile], Engine]]:
+    """Start to load the engine, and yield a function that waits for it. Raises KnapServeError.
+
+    The function may call another one meanwhile, once it has read the tokenizer.
+    """
     if config.engine == "thread":
         from engine.host.thread import build_engine
 
-        yield partial(build_engine, engine_config)
+        yield lambda _: build_engine(engine_config)
         return
     from engine.host.process import EngineLaunch
     from engine.host.restarting import RestartingEngine
@@ -160,6 +159,6 @@ def _start_engine(config: ServerConfig, engine_config: EngineConfig) -> Iterator
     launch = partial(EngineLaunch, engine_config, log_level=config.log_level, log_format=config.log_format)
     with launch() as launched:
         if config.restart:
-            yield lambda: RestartingEngine(launched.ready(), launch, SystemClock())
+            yield lambda meanwhile: RestartingEngine(launched.ready(meanwhile), launch, SystemClock())
         else:
             yield launched.ready

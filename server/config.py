@@ -8,7 +8,7 @@ from engine.config.fields import check, flag, parse_bytes, parse_file, setting
 from engine.errors import ConfigError
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
-# Endpoints that generate: logs have a line for each request, and metrics a series from the start.
+# Endpoints that generate. Their requests are logged, and have metrics from the start.
 GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
 TOOL_FORMATS = ("hermes", "llama3_json", "mistral")  # formats of tool calls in a model's text
 _SECONDS = (0, 86400)
@@ -35,7 +35,7 @@ class ServerConfig:
         None, "PEM file with the certificate's private key; default: --ssl-certfile", parse=parse_file
     )
     ssl_keyfile_password: str = setting("", "password of an encrypted private key")
-    cors_origins: tuple[str, ...] = setting((), "origins of web pages that may call the API ('*': all); default: none")
+    cors_origins: tuple[str, ...] = setting((), "origins of pages that may call the API ('*': all); default: none")
     api_key: tuple[str, ...] = setting((), "accepted bearer keys; default: no authentication", group="API keys")
     api_key_file: tuple[str, ...] = setting(
         (), "file with further accepted keys, one a line; blank lines and lines that begin with # are ignored",

@@ -59,12 +59,12 @@ async def _serve(
     await stop.wait()
     asyncio.get_running_loop().remove_reader(listener)
     connections.close()
-    await asyncio.sleep(0)  # the connections close meanwhile
+    await asyncio.sleep(0)  # lets the connections close
 
 
 async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
     response: Response
-    if scope["path"] == "/metrics":  # Prometheus considers the target up
+    if scope["path"] == "/metrics":  # so that Prometheus takes the target for up
         registry = CollectorRegistry()
         loading_gauge(registry).set(1)
         response = Response(generate_latest(registry), headers={"content-type": CONTENT_TYPE})

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 
 from engine.api import PromptTokenizer
 from engine.errors import ContextLengthError, PromptError, RequestError
@@ -13,8 +14,8 @@ from server.answer.calls import TOOL_MARKS, make_parser
 from server.answer.pieces import ReplyFormat
 from server.conversation import THINK_CLOSE, THINK_OPEN, Conversation, Tool
 from server.edge.errors import invalid
-from server.forms.answers import Answer, answer_of
-from server.forms.grammar import check_tools, grammar_of, tool_call_grammar
+from server.forms.answers import answer_of
+from server.forms.grammar import Answer, check_tools, grammar_of, tool_call_grammar
 from server.templates import Message, in_turns, template_messages, with_tools
 
 Tokens = tuple[int, ...]
@@ -33,11 +34,12 @@ class Prompt:
     special_markers: bool = False  # special tokens mark parts of the answer, so its text must include them
 
 
+@dataclass(frozen=True, slots=True)
 class Encoder:
     """Tokenises texts of limited length."""
 
-    def __init__(self, info: EngineInfo, tokenizer: PromptTokenizer) -> None:
-        self._info, self.tokenizer = info, tokenizer
+    info: EngineInfo
+    tokenizer: PromptTokenizer
 
     def tokens(self, text: str, path: str, *, special: bool, literal: bool = False) -> Tokens:
         """Return the token ids of a text, with those that the model expects around a bare prompt if `special`.
@@ -48,13 +50,13 @@ class Encoder:
         return tuple(self.tokenizer.encode(text, add_special_tokens=special, literal=literal))
 
     def check_characters(self, characters: int, path: str) -> None:
-        limit = self._info.max_model_len
+        limit = self.info.max_model_len
         if characters > limit * self.tokenizer.longest_token:
             raise ContextLengthError(limit, characters=characters, param=path)
 
     def check_length(self, prompt_tokens: int, max_tokens: int | None, path: str) -> None:
         """Raise APIError or ContextLengthError for a prompt without tokens or too long for the requested answer."""
-        limit = self._info.max_model_len
+        limit = self.info.max_model_len
         if prompt_tokens == 0:
             raise invalid("The prompt is empty.", path)
         if prompt_tokens + (max_tokens or 1) > limit:
@@ -62,7 +64,7 @@ class Encoder:
 
     def check_ids(self, ids: Sequence[int], path: str) -> None:
         """Raise APIError naming the first of a list's items that is not a token id."""
-        vocabulary = self._info.vocab_size
+        vocabulary = self.info.vocab_size
         if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
             bad = next(position for position, token in enumerate(ids) if not 0 <= token < vocabulary)
             raise invalid(f"Token ids must be between 0 and {vocabulary - 1}.", f"{path}[{bad}]")
@@ -72,30 +74,20 @@ class Encoder:
         return any(map(self.tokenizer.is_special, markers))
 
 
+@dataclass(frozen=True, slots=True)
 class ChatPrompts:
     """Makes the prompts of conversations. Thread-safe."""
 
-    def __init__(
-        self,
-        info: EngineInfo,
-        encoder: Encoder,
-        *,
-        literal: bool = False,
-        tool_format: str = "",
-        describes_tools: bool = False,
-        thinks: bool = False,
-    ) -> None:
-        """`literal`: markers that a chat spells are text. `tool_format` is the format of this model's tool calls, or ""
-        to leave calls in the text. `describes_tools`: the chat template does not describe tools, so the server does.
-        """
-        self._info, self._encoder, self._tokenizer = info, encoder, encoder.tokenizer
-        self._literal, self._thinks = literal, thinks
-        self.tool_format, self._describes_tools = tool_format, describes_tools
+    encoder: Encoder
+    literal: bool = False  # markers that a chat spells are text
+    tool_format: str = ""  # format of this model's tool calls; "" leaves calls in the text
+    describes_tools: bool = False  # the chat template does not describe tools, so the server does
+    thinks: bool = False  # the model may write its reasoning
 
     @property
     def limits_thoughts(self) -> bool:
         """Whether the thoughts of this model can have a limit."""
-        return self._thinks and self._tokenizer.added_token_id(THINK_CLOSE) is not None
+        return self.thinks and self.encoder.tokenizer.added_token_id(THINK_CLOSE) is not None
 
     def count_tokens(self, talk: Conversation) -> int:
         """Return the tokens of the prompt, which may exceed the context. Raises APIError, RequestError."""
@@ -104,7 +96,7 @@ class ChatPrompts:
 
     def encode(self, talk: Conversation, text: str, *, special: bool = False) -> Tokens:
         """Return the token ids of a rendered conversation. Raises ContextLengthError."""
-        return self._encoder.tokens(text, talk.path, special=special, literal=self._literal)
+        return self.encoder.tokens(text, talk.path, special=special, literal=self.literal)
 
     def prompt(self, talk: Conversation, max_tokens: int | None) -> Prompt:
         """Return the prompt of a conversation.
@@ -114,21 +106,22 @@ class ChatPrompts:
         tools, required = self._tools(talk)
         text = self.render(talk, tools)
         tokens = self.encode(talk, text)
-        self._encoder.check_length(len(tokens), max_tokens, talk.path)  # before a grammar, which takes far longer
+        self.encoder.check_length(len(tokens), max_tokens, talk.path)  # a grammar would take far longer to make
         begun = talk.turns[-1].text if talk.continues else ""
         in_thought = begun.rfind(THINK_OPEN) > begun.rfind(THINK_CLOSE)
-        thinking = self._thinks and (in_thought or text.rstrip().endswith(THINK_OPEN))
-        may_think = self._thinks and not (thinking or begun or text.rstrip().endswith(THINK_CLOSE))
+        thinking = self.thinks and (in_thought or text.rstrip().endswith(THINK_OPEN))
+        may_think = self.thinks and not (thinking or begun or text.rstrip().endswith(THINK_CLOSE))
         parallel = talk.parallel and not talk.choice.single
-        answer = answer_of(talk.form, self._tokenizer)
-        grammar, path = self._grammar(
-            answer, tools, required, parallel=parallel, thinking=thinking, may_think=may_think
-        )
+        answer = answer_of(talk.form, self.encoder.tokenizer)
+        thought = "think" if thinking else ""
+        if may_think:
+            thought = f"({self._grammar_marker(THINK_OPEN)} think)?"
+        grammar, path = self._grammar(answer, tools, required, parallel=parallel, thought=thought)
         format = ReplyFormat(
             parser=partial(
                 make_parser,
                 self.tool_format if tools else None,
-                reasoning=self._thinks,
+                reasoning=self.thinks,
                 thinking=thinking,
                 names=frozenset(tool.name for tool in tools),
             ),
@@ -136,7 +129,7 @@ class ChatPrompts:
             must_call=bool(required),
         )
         markers = [*TOOL_MARKS.get(self.tool_format, ())] if tools else []
-        if self._thinks:
+        if self.thinks:
             markers += [THINK_OPEN, THINK_CLOSE]
         if answer is not None:
             markers += answer.markers
@@ -147,48 +140,31 @@ class ChatPrompts:
             path,
             predicted=self._predicted(talk.prediction),
             thought_limit=self._thought_limit(talk, begun=thinking),
-            special_markers=self._encoder.has_special(markers),
+            special_markers=self.encoder.has_special(markers),
         )
 
     def _grammar(
-        self,
-        answer: Answer | None,
-        tools: Sequence[Tool],
-        required: Sequence[Tool],
-        *,
-        parallel: bool,
-        thinking: bool,
-        may_think: bool,
+        self, answer: Answer | None, tools: Sequence[Tool], required: Sequence[Tool], *, parallel: bool, thought: str
     ) -> tuple[str | None, str]:
         """Return the grammar of the answer, or None, and the path of what it comes from. Raises APIError.
 
-        `thinking`: the prompt has opened the thought; `may_think`: the model may open it.
+        `thought` is an expression of what precedes the answer.
         """
         calls = None
         if tools and (required or answer is not None):
             calls = tool_call_grammar(self.tool_format, required or tools, self._grammar_marker, parallel=parallel)
+        if answer is not None and answer.grammar and (calls is not None or thought == "think"):
+            raise invalid("A grammar cannot be combined with tools or with reasoning.", answer.param)
         path = "tools" if required or answer is None else answer.param
         if len(required) == 1:
             path = required[0].parameters_path
-        if answer is not None and answer.grammar:
-            if calls is not None or thinking:
-                raise invalid("A grammar cannot be combined with tools or with reasoning.", answer.param)
-            return answer.grammar, path
-        grammar = grammar_of(
-            None if answer is None else answer.schema,
-            "" if answer is None else answer.expression,
-            calls,
-            thinking=thinking,
-            optional=not required,
-            think_open=self._grammar_marker(THINK_OPEN) if may_think else None,
-            think_close=self._grammar_marker(THINK_CLOSE),
-        )
-        return grammar, path
+        close = self._grammar_marker(THINK_CLOSE)
+        return grammar_of(None if required else answer, calls, thought=thought, think_close=close), path
 
     def render(self, talk: Conversation, tools: Sequence[Tool]) -> str:
         """Return the prompt's text. Raises APIError, RequestError."""
         messages = template_messages(talk.turns, short_ids=self.tool_format == "mistral")
-        self._encoder.check_characters(sum(len(turn.text) for turn in talk.turns), talk.path)
+        self.encoder.check_characters(sum(len(turn.text) for turn in talk.turns), talk.path)
         last = talk.turns[-1]
         if talk.continues and (last.role != "assistant" or last.calls):
             raise invalid(
@@ -196,15 +172,15 @@ class ChatPrompts:
                 "continue_final_message",
             )
         described: list[Message] = []
-        if self._describes_tools:
+        if self.describes_tools:
             messages = with_tools(messages, tools)
         else:
             described = [tool.template() for tool in tools]
         try:
             return self._render(talk, messages, described)
         except RequestError:
-            for system in (True, False):
-                turns = in_turns(messages, system=system)
+            # Some templates want the user and the model to take turns, and some of these refuse system messages.
+            for turns in (in_turns(messages, system=True), in_turns(messages, system=False)):
                 with suppress(RequestError):
                     if turns != messages:
                         return self._render(talk, turns, described)
@@ -212,15 +188,15 @@ class ChatPrompts:
 
     def _render(self, talk: Conversation, messages: list[Message], tools: list[Message]) -> str:
         try:
-            return self._tokenizer.render_chat(
+            return self.encoder.tokenizer.render_chat(
                 messages,
                 tools,
                 talk.variables,
                 add_generation_prompt=talk.opens_turn and not talk.continues,
                 continue_final_message=talk.continues,
-                literal=self._literal,
+                literal=self.literal,
             )
-        except PromptError as error:  # the tokenizer does not know the field's name
+        except PromptError as error:  # only the caller knows the name of the field
             raise PromptError(str(error), param=talk.path) from None
 
     def _tools(self, talk: Conversation) -> tuple[Sequence[Tool], Sequence[Tool]]:
@@ -231,46 +207,42 @@ class ChatPrompts:
                 raise invalid("'tool_choice' requires 'tools'.", "tool_choice")
             return [], []
         check_tools(tools)
-        if len({tool.name for tool in tools}) < len(tools):
+        names = {tool.name for tool in tools}
+        if len(names) < len(tools):
             raise invalid("The names of 'tools' must differ.", "tools")
         if choice.mode == "none":
             return [], []
         if not self.tool_format:
             raise invalid("This server leaves tool calls in the text (--tool-call-parser none).", "tools")
-        if choice.names is not None:
-            known = {tool.name for tool in tools}
-            if not choice.names <= known:
-                raise invalid(f"'{choice.path}' names a tool that is not in 'tools'.", choice.path)
+        if not names.issuperset(choice.names or ()):
+            raise invalid(f"'{choice.path}' names a tool that is not in 'tools'.", choice.path)
+        chosen = [tool for tool in tools if choice.names is None or tool.name in choice.names]
         if choice.single:
-            return tools, [tool for tool in tools if tool.name in (choice.names or ())]
-        allowed = [tool for tool in tools if choice.names is None or tool.name in choice.names]
-        return allowed, allowed if choice.mode == "required" else []
+            return tools, chosen
+        return chosen, chosen if choice.mode == "required" else []
 
     def _predicted(self, text: str) -> Tokens:
         """Return the tokens of a predicted answer, at most those of one context."""
         if not text:
             return ()
-        limit = self._info.max_model_len
-        tokens = self._tokenizer.encode(
-            text[: limit * self._tokenizer.longest_token], add_special_tokens=False, literal=self._literal
-        )
-        vocabulary = self._info.vocab_size
-        known = next((place for place, token in enumerate(tokens) if token >= vocabulary), len(tokens))
-        return tuple(tokens[: min(known, limit)])
+        info, tokenizer = self.encoder.info, self.encoder.tokenizer
+        text = text[: info.max_model_len * tokenizer.longest_token]
+        tokens = tokenizer.encode(text, add_special_tokens=False, literal=self.literal)
+        return tuple(takewhile(lambda token: token < info.vocab_size, tokens[: info.max_model_len]))
 
     def _thought_limit(self, talk: Conversation, *, begun: bool) -> ThoughtLimit | None:
         """Return the limit of the thought, if the model thinks and the request has one. Raises APIError."""
-        if talk.thought_limit is None or not self._thinks:
+        if talk.thought_limit is None or not self.thinks:
             return None
-        close = self._tokenizer.added_token_id(THINK_CLOSE)
+        close = self.encoder.tokenizer.added_token_id(THINK_CLOSE)
         if close is None:
             path = talk.thought_limit_path
             raise invalid(
                 f"'{path}' is not supported with this model: its reasoning ends with no token of its own.", path
             )
-        return ThoughtLimit(talk.thought_limit, self._tokenizer.added_token_id(THINK_OPEN), close, begun)
+        return ThoughtLimit(talk.thought_limit, self.encoder.tokenizer.added_token_id(THINK_OPEN), close, begun)
 
     def _grammar_marker(self, text: str) -> str:
         """Return a marker in a grammar's notation: an added token by its id, other text as a string."""
-        token = self._tokenizer.added_token_id(text)
+        token = self.encoder.tokenizer.added_token_id(text)
         return json.dumps(text) if token is None else f"<[{token}]>"

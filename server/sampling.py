@@ -8,9 +8,9 @@ from engine.types import EngineInfo, SamplingParams
 from server.edge.errors import invalid
 from server.options import Options
 
-RANDOM_SEED = (None, -1)  # -1 as in vLLM and llama.cpp
-_GREEDY_BELOW = 1e-5  # temperature; dividing logits by less would overflow
-_DIGITS = 20  # a token id has fewer
+RANDOM_SEED = (None, -1)  # vLLM and llama.cpp take -1 for a random seed
+_GREEDY_BELOW = 1e-5  # dividing logits by a lower temperature would overflow
+_DIGITS = 20  # all token ids have fewer
 
 
 class SamplingReader:

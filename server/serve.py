@@ -26,14 +26,14 @@ from server.services import Services
 
 log = logging.getLogger("knapserve.server")
 
-_SWITCH_INTERVAL = 2e-4  # seconds
+_SWITCH_INTERVAL = 2e-4  # seconds; `run` says why
 _OPEN_FILES = 65_536  # wanted limit on open files, sockets included
-FLUSH = 5  # seconds in which finished replies may reach slow clients
+FLUSH = 5  # seconds for finished replies to reach slow clients
 _FAILURE_GRACE = 10  # ticks of 0.1 s in which clients and probes still see the 503 of a dead engine
 
 
 class GracefulServer(uvicorn.Server):
-    """uvicorn that keeps its socket open while it drains, so that new requests get a 503 and not a refused connection.
+    """uvicorn that keeps its socket open while it drains, so that new requests get a 503.
 
     The first SIGTERM or SIGINT starts the drain; a second SIGINT ends the process at once. `exit_code` is 1 after an
     engine failure.
@@ -65,7 +65,7 @@ class GracefulServer(uvicorn.Server):
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Handle a signal. Unlike uvicorn's handler, never raise the signal again: a drained process exits with 0."""
+        """Handle a signal, but unlike uvicorn do not raise it again: a drained process exits with 0."""
         if self._stopping is not None and sig == signal.SIGINT:
             os._exit(130)  # an orderly exit would wait for the engine's current pass
         if self._loop is None:

@@ -29,7 +29,7 @@ from server.metrics.registry import Metrics
 from server.prepare import ParsedRequest, Preparer
 from server.prompt import ChatPrompts, Encoder
 
-_SILENT_TICKS = 10  # ticks of 0.1 s
+_SILENT_TICKS = 10  # most ticks of 0.1 s without a heartbeat in time
 
 Parsed = TypeVar("Parsed")
 
@@ -38,7 +38,7 @@ async def in_thread(threads: Executor | None, parse: Callable[[bytes], Parsed], 
     """Parse a body in one of some threads. Raises EngineDrainingError if they end first."""
     try:
         parsing = asyncio.get_running_loop().run_in_executor(threads, copy_context().run, parse, raw)
-    except RuntimeError:  # they have ended
+    except RuntimeError:  # the executor has been shut down
         raise EngineDrainingError from None
     try:
         return await parsing
@@ -85,7 +85,6 @@ class Services:
         thinks = info.thinks if config.reasoning_parser == "auto" else config.reasoning_parser == "think"
         encoder = Encoder(info, tokenizer)
         chats = ChatPrompts(
-            info,
             encoder,
             literal=config.spelled_markers == "text",
             tool_format="" if tools == "none" else tools,

@@ -11,7 +11,7 @@ import argparse
 import difflib
 import math
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -25,8 +25,7 @@ CONFIG_FLAG = "config"
 
 T = TypeVar("T")
 
-_TRUE = frozenset({"1", "true", "yes", "on"})
-_FALSE = frozenset({"0", "false", "no", "off"})
+_BOOLEANS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,31 +187,29 @@ def _convert_one(setting: Setting, value: object) -> object:
 
 
 def _scalar(kind: Any, value: Any) -> Any:
-    text = isinstance(value, str)
-    if kind is bool:
-        if isinstance(value, bool):
-            return value
-        if text and value.lower() in _TRUE | _FALSE:
-            return value.lower() in _TRUE
-        raise ValueError(f"expected true or false, got {value!r}")
-    if isinstance(value, bool):
-        raise ValueError(f"expected {kind.__name__}, got {value!r}")
-    if kind is int:
-        try:
-            return int(value) if text else value.__index__()
-        except (ValueError, AttributeError):
-            raise ValueError(f"expected an integer, got {value!r}") from None
-    if kind is float:
-        try:
-            number = float(value)
-        except (ValueError, TypeError):
-            number = math.nan
-        if not math.isfinite(number):
-            raise ValueError(f"expected a number, got {value!r}")
-        return number
-    if not text:
-        raise ValueError(f"expected text, got {value!r}")
-    if kind is Path:
-        return Path(value).expanduser()
-    assert kind is str, f"a setting of type {kind} needs a `parse`"
-    return value
+    expected, read = _TYPES[kind]
+    try:
+        if isinstance(value, str):
+            return read(value)
+        if type(value) is kind or (kind is float and type(value) is int):
+            return _finite(value) if kind is float else value
+    except (KeyError, ValueError):
+        pass
+    raise ValueError(f"expected {expected}, got {value!r}")
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+# Types of settings without `parse`: what is expected, and how text is read.
+_TYPES: dict[type, tuple[str, Callable[[str], object]]] = {
+    bool: ("true or false", lambda text: _BOOLEANS[text.lower()]),
+    int: ("an integer", int),
+    float: ("a number", _finite),
+    str: ("text", str),
+    Path: ("text", lambda text: Path(text).expanduser()),
+}

@@ -57,7 +57,7 @@ def _message(turn: Turn, called: str | None, short_ids: bool) -> Message:
     message: Message = {"role": turn.role, "content": turn.text, **turn.fields}
     if turn.thought is not None:
         message["reasoning_content"] = turn.thought
-    if turn.calls:  # templates test whether the key exists
+    if turn.calls:  # templates test whether this key exists
         message["tool_calls"] = [_call(call, short_ids) for call in turn.calls]
     if turn.result_of is not None:
         message["tool_call_id"] = _shortened(turn.result_of) if short_ids else turn.result_of
@@ -102,21 +102,15 @@ def with_tools(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Messa
     Tools are described in the system message. Results of calls in a row become one message of the user.
     """
     converted: list[Message] = []
-    after_result = False
-    for message in messages:
-        content = message["content"]
-        is_result = message["role"] == "tool"
+    for is_result, run in groupby(messages, lambda message: message["role"] == "tool"):
         if is_result:
-            content = f"<tool_response>\n{content}\n</tool_response>"
-        if is_result and after_result:
-            converted[-1]["content"] += f"\n{content}"
-        elif is_result:
-            converted.append({"role": "user", "content": content})
-        else:
+            results = [f"<tool_response>\n{message['content']}\n</tool_response>" for message in run]
+            converted.append({"role": "user", "content": "\n".join(results)})
+            continue
+        for message in run:
             calls = [_call_text(call["function"]) for call in message.get("tool_calls", ())]
             rest = {name: value for name, value in message.items() if name != "tool_calls"}
-            converted.append(rest | {"content": "\n".join(filter(None, (content, *calls)))})
-        after_result = is_result
+            converted.append(rest | {"content": "\n".join(filter(None, (message["content"], *calls)))})
     if tools:
         described = "\n".join(json.dumps(tool.template(), ensure_ascii=False) for tool in tools)
         text = _TOOLS.format(tools=described)

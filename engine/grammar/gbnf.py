@@ -3,7 +3,7 @@
 import re
 
 _CHARACTER = r"\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\[nrt]|\\[!-/:-@\[-`{-~]|[^\\]"
-_ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t"}  # a backslash before any other character means nothing
+_ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t"}  # before other characters, a backslash means nothing
 _RANGE = re.compile(rf"({_CHARACTER})(?:-({_CHARACTER}))?")
 _REPEAT = r"(?:[*+?]|\{\s*(?:\d+\s*(?:,\s*\d*\s*)?|,\s*\d+\s*)\})"
 _PART = re.compile(
@@ -16,7 +16,7 @@ _PART = re.compile(
     | (?P<other>.)""",
     re.VERBOSE | re.ASCII,
 )
-_SIGNS = {".": "/(?s:.)/", "{0}": "~0", "{0,0}": "~0"}  # signs that differ in Lark
+_SIGNS = {".": "/(?s:.)/", "{0}": "~0", "{0,0}": "~0"}  # signs that Lark writes otherwise
 _BEGINNING = re.compile(r"(?:\s|(?:#|//)[^\n]*+)*+[\w-]+\s*::=", re.ASCII)
 
 

@@ -25,16 +25,16 @@ from engine.sandbox.host import Child, Sandbox
 
 log = logging.getLogger("knapserve.engine")
 
-_COMPILING = max(1, (os.cpu_count() or 1) // 4)  # the threads of a lane: each takes a core from the rounds
-_QUICK = 0.05  # CPU seconds: a grammar that takes longer is compiled again beside those that do not
-_KEPT = 16  # the most compiled grammars that no answer needs
-_QUEUED = 4  # the most quick compilations that wait, so that the lane has work until the next round
-_MOST_SLOW = 1000  # the most digests of grammars that compile slowly
-_MOST = 32  # the most compiled grammars, each with a process
-_ALLOWANCE = 0.5  # CPU seconds that all answers by a grammar may take beyond those for its steps
+_COMPILING = max(1, (os.cpu_count() or 1) // 4)  # threads of a lane; each one takes a core from the rounds
+_QUICK = 0.05  # CPU seconds; slower grammars are compiled again in the patient lane
+_KEPT = 16  # most compiled grammars that no answer uses
+_QUEUED = 4  # most compilations that wait for the quick lane, so that it has work until the next round
+_MOST_SLOW = 1000  # most digests of slow grammars
+_MOST = 32  # most compiled grammars; each has a process
+_ALLOWANCE = 0.5  # CPU seconds beside those of the steps, for all answers by a grammar
 _PER_STEP = 0.005  # CPU seconds a step; usual grammars need less than a tenth
-_SEND_SECONDS = 10.0  # the time in which a process must read its grammar
-_RETRY = 1.0  # seconds until a grammar is compiled again that found no process
+_SEND_SECONDS = 10.0  # most seconds in which a process reads its grammar
+_RETRY = 1.0  # seconds until another attempt, if no process could be started
 
 
 class GrammarError(ValueError):
@@ -63,10 +63,10 @@ class Grammar:
     def __init__(self, child: Child, step_seconds: float) -> None:
         self._child, self._step_seconds = child, step_seconds
         self._numbers = 0
-        self._left = _ALLOWANCE  # CPU seconds
-        self.matchers = 0  # the number of matchers in use
+        self._left = _ALLOWANCE  # remaining CPU seconds
+        self.matchers = 0  # number of matchers in use
         self.lost = False  # whether the process is gone
-        self.slow = False  # whether that is because following the grammar takes too long
+        self.slow = False  # whether the process was ended because a step took too long
 
     @property
     def pid(self) -> int:
@@ -142,8 +142,8 @@ class _Lane:
 class GrammarHost:
     """Compiles the grammars of one model, and keeps those used last. Methods belong to the thread of the rounds.
 
-    A grammar that takes longer than usual is given up, and compiled again in a lane for such grammars. So a row of them
-    delays no usual ones.
+    A grammar that takes longer than `_QUICK` is given up, and compiled again in the patient lane. So slow grammars do
+    not delay quick ones.
     """
 
     def __init__(self, vocabulary: Callable[[], Vocabulary], config: GrammarConfig) -> None:
@@ -152,13 +152,13 @@ class GrammarHost:
         self._grammars: OrderedDict[str, Future[Grammar]] = OrderedDict()
         self._quick, self._patient = _Lane("quick", _QUEUED), _Lane("patient")
         self._slow: OrderedDict[bytes, None] = OrderedDict()  # digests of the grammars for the patient lane
-        self._lock = threading.Lock()  # guards the next three
+        self._lock = threading.Lock()  # guards the three fields below
         self._sandbox: Sandbox | None = None
         self._unavailable: str | None = None  # why this model has no grammars
         self._closed = False
 
     def compiled(self, grammar: str) -> Future[Grammar] | None:
-        """Begin to compile a grammar unless that has happened. The future's result is the grammar, or a GrammarError.
+        """Begin to compile a grammar, if nobody has. The future's result is the grammar, or a GrammarError.
 
         None: others are being compiled, or too many are in use. The order in which callers try again is the order in
         which their grammars are compiled.
@@ -181,10 +181,10 @@ class GrammarHost:
         return future is not None and future.done() and not isinstance(future.exception(), _SlowError)
 
     def _begin(self, grammar: str) -> Future[Grammar] | None:
-        seconds = self._config.build_seconds
-        if _digest(grammar) in self._slow or seconds <= _QUICK:
-            return self._patient.begin(lambda: self._compile(grammar, seconds))
-        return self._quick.begin(lambda: self._compile(grammar, _QUICK))
+        lane, seconds = self._quick, _QUICK
+        if _digest(grammar) in self._slow or self._config.build_seconds <= _QUICK:
+            lane, seconds = self._patient, self._config.build_seconds
+        return lane.begin(partial(self._compile, grammar, seconds))
 
     def wait(self, grammar: str) -> Grammar:
         """Return a compiled grammar. Raises GrammarError."""
@@ -202,7 +202,7 @@ class GrammarHost:
             if self._sandbox is not None:
                 self._sandbox.end()
         for lane in (self._quick, self._patient):
-            lane.close()  # a thread that waits for a process sees its end
+            lane.close()  # threads that wait for a process see that it has ended
 
     def _make_room(self) -> bool:
         """Forget grammars that no answer needs, those unused longest first. False if too many are needed."""

@@ -49,7 +49,9 @@ def _plain(tokenizer: Tokenizer) -> Tokenizer:
 def prepare(vocabulary: Vocabulary) -> LLTokenizer:
     """Index a vocabulary for grammars. Takes a second for 150,000 tokens."""
     wrapped = TokenizerWrapper(_Wrapped(vocabulary))
-    return LLTokenizer(wrapped, n_vocab=len(vocabulary.tokens), eos_token=vocabulary.end_ids or None)
+    tokens = LLTokenizer(wrapped, n_vocab=len(vocabulary.tokens), eos_token=vocabulary.end_ids or None)
+    build(tokens, "start: /(?s:.*)/")  # the first grammar in Lark takes 5 ms longer than the others
+    return tokens
 
 
 def build(tokens: LLTokenizer, grammar: str) -> LLMatcher:
@@ -57,7 +59,7 @@ def build(tokens: LLTokenizer, grammar: str) -> LLMatcher:
     grammar = _MARKS.sub(r"\1!?", to_lark(grammar.removeprefix("\ufeff")))
     matcher = LLMatcher(tokens, grammar, log_level=0, limits=_LIMITS)
     if not matcher.is_error():
-        matcher.compute_bitmask()  # the expensive part; copies share the result
+        matcher.compute_bitmask()  # this is the expensive part; copies share its result
     if matcher.is_error():
         error = matcher.get_error()
         reason = " ".join(_POSITION.sub("", _INTERNAL.split(error, maxsplit=1)[0]).split())
@@ -81,10 +83,10 @@ class Matcher:
         """Start from `origin`, a matcher at its start, which stays there."""
         self._matcher = origin.deep_copy()
         self._origin = origin
-        self._consumed: list[int] = []  # tokens from the start of the answer on
+        self._consumed: list[int] = []  # tokens of the answer so far
 
     def answer(self, emitted: int, kept: int, tokens: Sequence[int], *, mask: bool) -> Answer:
-        """Keep `kept` of the consumed tokens, roll the others back, and consume `tokens` up to the first not allowed.
+        """Roll back to `kept` consumed tokens, and consume `tokens` up to the first that is not allowed.
 
         `emitted`: how many of the consumed tokens are emitted; the others are drafted, and may be rolled back.
         """

@@ -10,8 +10,8 @@ import struct
 from enum import IntEnum
 from typing import NamedTuple
 
-MOST_BYTES = 1 << 20  # the most bytes of a frame to the engine: a mask of eight million tokens
-WORD = "I"  # array type of the frames to a process: operation, number of the matcher, arguments
+MOST_BYTES = 1 << 20  # longest frame to the engine: the mask of eight million tokens
+WORD = "I"  # type code of frames to a process: an operation, the number of a matcher, arguments
 _ANSWER = struct.Struct("<I?")
 
 
@@ -43,9 +43,9 @@ class Operation(IntEnum):
 class Answer(NamedTuple):
     """The state of a matcher after an operation."""
 
-    consumed: int  # tokens from the start of the answer on; fewer than asked for if the next one is not allowed
+    consumed: int  # tokens of the answer so far; fewer than asked for if the next one is not allowed
     stopped: bool  # whether no token may follow these
-    mask: bytes = b""  # a bit for each token, whether it may follow; b"" if not all tokens are consumed, or not asked
+    mask: bytes = b""  # one bit per token: whether it may follow; empty unless asked, and all tokens are consumed
 
     def to_bytes(self) -> bytes:
         return _ANSWER.pack(self.consumed, self.stopped) + self.mask

@@ -99,9 +99,9 @@ def _load(config: EngineConfig, wrap_runner: WrapRunner) -> EngineCore:
     model = LoadedModel(config)
     core = model.core(config, wrap_runner=wrap_runner)
     model.warm_up()
-    with suppress(AttributeError, OSError):  # another C library
-        ctypes.CDLL(None).malloc_trim(0)  # returns memory that loading has freed, some 30 MB, to the system
-    gc.freeze()  # a collection over all loaded objects would take a tenth of a second of some round
+    with suppress(AttributeError, OSError):  # C libraries other than glibc lack it
+        ctypes.CDLL(None).malloc_trim(0)  # gives some 30 MB back that loading has freed
+    gc.freeze()  # otherwise a collection of all loaded objects would delay a round by 0.1 s
     gc.enable()
     return core
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("knapserve.engine")
 
-_DRAIN_POLL = 0.02  # seconds
+_DRAIN_POLL = 0.02  # seconds between looks at the streams
 
 
 class TokenStream:
@@ -65,11 +65,11 @@ class TokenStream:
         if isinstance(event, Exception):
             self._done = True
             raise event
-        joined, following = [event], self._events
-        while event.trace is None and following and isinstance(event := following[0], TokenEvent):
-            if event.trace is None:
-                joined.append(event)
-                following.popleft()
+        joined = [event]
+        if event.trace is None:
+            while self._events and isinstance(following := self._events[0], TokenEvent) and following.trace is None:
+                joined.append(following)
+                self._events.popleft()
         self._done = joined[-1].finish_reason is not None
         return TokenEvent.joined(joined)
 
@@ -87,7 +87,7 @@ class EngineClient(ABC):
         self.info = info
         self.tokenizer = tokenizer
         self._clock = clock
-        self._max_live = info.max_num_seqs + info.max_queued  # running and waiting requests
+        self._max_live = info.max_num_seqs + info.max_queued  # limit of running and waiting requests
         self._stopping = False
         self._draining = False
         self._failure: str | None = None
@@ -172,7 +172,7 @@ class EngineClient(ABC):
         """End the engine loop and wait for its end."""
 
     def _receive_report(self, report: RoundReport) -> None:
-        """Deliver a round's report. If that fails, every stream ends with EngineDeadError: none may wait for ever."""
+        """Deliver a round's report. If that fails, all streams end with EngineDeadError."""
         try:
             self._deliver(report)
         except Exception:

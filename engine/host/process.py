@@ -10,6 +10,7 @@ import logging
 import signal
 import socket
 import subprocess
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from engine.clock import Clock, SystemClock
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("knapserve.engine")
 
-_STOP_SECONDS = 10.0  # the time in which a child must end that was told to
-_EXIT_SECONDS = 1.0  # the time in which a child must end that has closed its socket
+_STOP_SECONDS = 10.0  # time for a child to end after `Shutdown`
+_EXIT_SECONDS = 1.0  # time for a child to end after it has closed its socket
 
 
 class EngineLaunch:
@@ -59,20 +60,21 @@ class EngineLaunch:
         if not self._handed_over:
             self._end()
 
-    def ready(self, clock: Clock | None = None) -> EngineProcess:
-        """Read the tokenizer and wait for the model. Raises the error that kept the child from loading it."""
+    def ready(self, meanwhile: Callable[[], object] = lambda: None) -> EngineProcess:
+        """Read the tokenizer, call `meanwhile`, and wait for the model. Raises what kept the child from loading it."""
         tokenizer, refusal = None, None
         try:
             tokenizer = open_tokenizer(self._model)
             tokenizer.prepare()
         except KnapServeError as error:
             refusal = error  # the child reads more of the checkpoint, and may have a better message
+        meanwhile()
         info = self._start_reply()
         if tokenizer is None:
             raise refusal or AssertionError
         tokenizer.restrict(info.vocab_size)
         self._handed_over = True
-        return EngineProcess(self.child, self.channel, clock or SystemClock(), info, tokenizer)
+        return EngineProcess(self.child, self.channel, SystemClock(), info, tokenizer)
 
     def _start_reply(self) -> EngineInfo:
         """Wait for the child's answer. Raises what kept it from loading the model."""
@@ -92,8 +94,8 @@ class EngineLaunch:
 
 
 def open_tokenizer(model: str | None) -> Tokenizer:
-    """Read the tokenizer of the model that `--model` names; None: the default model. Raises ConfigError, ModelError."""
-    from engine.checkpoints import shapes  # imports take as long as reading the file
+    """Read a model's tokenizer; None: the default model's. Raises ConfigError, ModelError."""
+    from engine.checkpoints import shapes  # these imports take as long as reading the file
     from engine.checkpoints.gguf_file import GgufFile
     from engine.checkpoints.gguf_tokenizer import read_tokenizer
     from engine.checkpoints.hub import SYNTHETIC, resolve
@@ -137,7 +139,7 @@ class EngineProcess(EngineClient):
 
     def fail(self, reason: str) -> None:
         super().fail(reason)
-        self._child.kill()  # the end of its socket reaps it
+        self._child.kill()  # `_on_readable` then sees that its socket has ended
 
     def _alive(self) -> bool:
         return self._started and self._child.poll() is None

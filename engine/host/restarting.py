@@ -1,4 +1,4 @@
-"""An engine whose process is started again when it fails. Meanwhile requests are refused, and the server lives on."""
+"""An engine whose process is started again when it fails; meanwhile requests are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.types import EngineStats, GenerateRequest, RoundReport
 log = logging.getLogger("knapserve.engine")
 
 _POLL = 0.05  # seconds between looks at the engine
-_MOST_FAILURES = 5  # the most failures in a row of engines that live less than `_STEADY` seconds
+_MOST_FAILURES = 5  # most failures in a row; an engine that lived `_STEADY` seconds begins a new row
 _STEADY = 60.0
 
 
@@ -29,7 +29,7 @@ class RestartingEngine:
         self._engine, self._launch, self._clock = engine, launch, clock
         self._listeners: list[Callable[[RoundReport], None]] = []
         self._watcher: asyncio.Task[None] | None = None
-        self._launched: EngineLaunch | None = None  # a process that is loading its model
+        self._launched: EngineLaunch | None = None  # the process that loads its model now
         self._given_up = self._draining = False
         self._restarts = 0
 
@@ -102,7 +102,7 @@ class RestartingEngine:
                 engine = await asyncio.to_thread(launched.ready)
             finally:
                 self._launched = None
-        engine.tokenizer = self.tokenizer  # one is enough
+        engine.tokenizer = self.tokenizer  # a second copy would only take memory
         for listener in self._listeners:
             engine.add_listener(listener)
         await engine.start()

@@ -7,7 +7,7 @@ import socket
 import struct
 from collections.abc import Iterator
 
-_LENGTH = struct.Struct("<Q")  # the bytes of the frame that follows
+_LENGTH = struct.Struct("<Q")  # precedes each frame: its length in bytes
 _READ_BYTES = 1 << 16  # a larger buffer would be mapped anew for each read
 
 

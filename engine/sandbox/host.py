@@ -28,7 +28,7 @@ def spawn(module: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
     """
     ours, theirs = socket.socketpair()
     with theirs:
-        # -P: modules in the current directory are not ours.
+        # With -P, Python imports no modules from the current directory.
         command = [sys.executable, "-P", "-m", module, str(theirs.fileno())]
         try:
             return ours, subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
@@ -65,7 +65,7 @@ class Sandbox:
     def fork(self, most_bytes: int) -> Child:
         """Return a new child, whose frames have at most `most_bytes`. Raises OSError if there is no process."""
         ours, theirs = socket.socketpair()
-        with theirs, suppress(OSError):  # if this process is gone, the child's socket says so
+        with theirs, suppress(OSError):  # if the sandbox has ended, reading from the child fails
             socket.send_fds(self._end, [b"f"], [theirs.fileno()])
         return Child(ours, most_bytes)
 
@@ -82,7 +82,7 @@ class Child:
     def __init__(self, end: socket.socket, most_bytes: int) -> None:
         """Wait until the process answers. Raises OSError if it does not."""
         self._end, self._frames = end, Frames(end, most_bytes)
-        self.end = weakref.finalize(self, end.close)  # the process reads the end of its socket, and ends
+        self.end = weakref.finalize(self, end.close)  # the process ends when its socket does
         end.settimeout(_START_SECONDS)
         try:
             self.pid: int = struct.unpack("<I", self._frames.receive())[0]
@@ -101,7 +101,7 @@ class Child:
     def cpu_seconds(self) -> float:
         """The CPU time of the process so far; 0 if it has ended."""
         try:
-            return time.clock_gettime((~self.pid << 3) | 2)  # the kernel's number for the clock of a process
+            return time.clock_gettime((~self.pid << 3) | 2)  # Linux numbers the CPU clocks of processes so
         except OSError:
             return 0.0
 

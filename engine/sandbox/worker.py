@@ -33,7 +33,8 @@ def main(descriptor: int) -> int:
     """Prepare the task, then fork a child for each socket that arrives. Ends when the other process is gone."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system removes ended children
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system then removes children that have ended
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy must not start threads in a process that forks
     host = socket.socket(fileno=descriptor)
     frames = Frames(host)
     try:
@@ -56,7 +57,7 @@ def main(descriptor: int) -> int:
         if not descriptors:
             return 0
         parent = os.getpid()
-        with suppress(OSError):  # no more processes: the closed socket says so
+        with suppress(OSError):  # if there are no more processes, the closed socket says so
             if os.fork() == 0:
                 host.close()
                 _child(parent, Frames(socket.socket(fileno=descriptors[0])), task, prepared, memory)
@@ -74,9 +75,9 @@ def _child(parent: int, frames: Frames, task: ModuleType, prepared: object, memo
         task.serve(frames, prepared)
         code = 0
     except (EOFError, OSError):
-        code = 0  # the program is needed no longer
+        code = 0  # the host has closed the socket
     finally:
-        os._exit(code)  # whatever a library threw: its traceback would be noise in the server's log
+        os._exit(code)  # prints no traceback: a failed program is no failure of the server
 
 
 def _end_with(parent: int) -> None:

@@ -10,7 +10,7 @@ from engine.text.markers import StopStrings
 from engine.text.tokenizer import library_errors
 
 _FAILURE = "The model's tokenizer cannot decode this answer"
-_TAIL = 6  # last tokens of the prompt that the first decoded characters may depend on
+_TAIL = 6  # number of the prompt's last tokens that may change the first decoded characters
 
 
 class Detokenizer:
@@ -45,7 +45,7 @@ class Detokenizer:
     @property
     def stopped(self) -> bool:
         """Whether the text has reached a stop string."""
-        return self._stops.stopped
+        return self._stops.found is not None
 
     @property
     def stop_string(self) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-BREAK = "\ufdd0"  # one of Unicode's characters for use within a program
+BREAK = "\ufdd0"  # Unicode reserves this character for use within programs
 _REPLACEMENT = "\ufffd"
 
 

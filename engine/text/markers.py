@@ -8,7 +8,7 @@ from itertools import compress
 
 
 class StopStrings:
-    """Cut a growing text before the stop string that ends first. Of several with the same end, the longest counts."""
+    """Cut a growing text before the stop string that ends first, or the longest of those."""
 
     def __init__(self, stops: tuple[str, ...], *, include: bool = False) -> None:
         """`include`: the text ends with the stop string instead of before it."""
@@ -16,20 +16,16 @@ class StopStrings:
         self._include = include
         self._held = ""
         self._shown = b""  # whether each character of `_held` is shown, one byte each
-        self._returned = ""  # end of the text returned with `may_stop` false, where a stop string may begin
+        self._returned = ""  # last text returned without `may_stop`; a stop string may begin in it
         self.found: str | None = None  # the stop string that has ended the text
-
-    @property
-    def stopped(self) -> bool:
-        return self.found is not None
 
     def push(self, text: str, *, may_stop: bool = True, shown: bool = True) -> str:
         """Add text. Returns the text that cannot be part of a stop string; "" after a stop string.
 
         Text that is not `shown`, such as a special token's, may be part of a stop string, but is not returned.
         """
-        if not self._stops or self.stopped:
-            return text if shown and not self.stopped else ""
+        if not self._stops or self.found is not None:
+            return text if shown and self.found is None else ""
         self._shown += bytes([shown]) * len(text)
         if not may_stop:
             freed, self._held = self._held + text, ""

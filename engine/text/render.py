@@ -13,7 +13,7 @@ from transformers.utils.chat_template_utils import render_jinja_template
 
 from engine.sandbox.frames import Frames
 
-_MOST_REASON = 1000  # the most characters of a reason
+_MOST_REASON = 1000  # characters
 
 
 def prepare(most_bytes: int) -> int:

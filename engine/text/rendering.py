@@ -1,4 +1,4 @@
-"""Render chat templates. A template is a stranger's program, so it runs in a process with limits (`engine.sandbox`)."""
+"""Render chat templates: programs of strangers, which run in processes with limits (`engine.sandbox`)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 from engine.errors import RequestFailedError
 from engine.sandbox.host import WALL, Child, Sandbox
 
-SECONDS = 2.0  # CPU seconds to render a chat, the compilation of a template at its first use included
-# A template that took longer has a tenth of it for a while, so that its other chats need not wait long for such ones.
-_REDUCED, _PROBATION = 0.1, 30.0  # seconds
-_MEMORY = 512 * 2**20  # the most bytes beside those that the process needs itself
-_MOST_BYTES = 64 * 2**20  # the most bytes of a prompt
+SECONDS = 2.0  # CPU seconds to render a chat, and to compile its template at first use
+# After a chat that took longer, its template has only this share of the time for a while.
+_REDUCED, _PROBATION = 0.1, 30.0  # seconds of probation
+_MEMORY = 512 * 2**20  # bytes beside those that the process itself needs
+_MOST_BYTES = 64 * 2**20  # longest prompt, in bytes
 
 
 class TemplateError(ValueError):
@@ -25,7 +25,7 @@ class TemplateError(ValueError):
 
 
 class TemplateRenderer:
-    """Renders templates by transformers. Thread-safe: a thread takes a process that renders nothing, or starts one."""
+    """Renders templates by transformers. Thread-safe: each thread takes an idle process, or starts one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -33,7 +33,7 @@ MARKED_ENDS = {
     "_<EOT>", "▁<EOT>", "[EOT]", "[EOS]", "<｜end▁of▁sentence｜>",
 }  # fmt: skip
 ENDS = MARKED_ENDS | {"</s>", "<eos>"}
-REPEATED = "\U0010ffff"  # follows the text of a token whose text another token has too
+REPEATED = "\U0010ffff"  # marks a token whose text another token has too
 
 
 def _byte_alphabet() -> dict[str, int]:
@@ -44,8 +44,8 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _BYTES = _byte_alphabet()
-_MOST_GROWTH = 1024  # factor by which successive replacements may lengthen a text; usual ones keep the length
-_MOST_PARTS = 64  # parts that a list may have, such as the tokens before a text
+_MOST_GROWTH = 1024  # most growth of a text by successive replacements; usual ones keep its length
+_MOST_PARTS = 64  # usual length of a list, such as that of the tokens before a text
 _BYTE_TOKEN = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
@@ -78,7 +78,7 @@ class Tokenizer:
         self._special = dict(special or {})
 
     def restrict(self, rows: int) -> None:
-        """Forget tokens for which the model has no embedding: a text that spells one has others. Raises ModelError."""
+        """Forget tokens that have no embedding: their texts are encoded by others. Raises ModelError."""
         if max(self.backend.get_vocab().values(), default=0) < rows:
             return
         description = json.loads(self.backend.to_str())
@@ -165,11 +165,10 @@ class Tokenizer:
 
         `literal`: the text is a chat, rendered so that markers spelled in messages are no tokens.
         """
-        parts = text.split(BREAK) if literal else [text]
-        special = [add_special_tokens] + [False] * (len(parts) - 1)
         tokens: list[int] = []
         with library_errors(RequestError, "The model's tokenizer fails at this text"):
-            for part, adds in zip(parts, special, strict=True):
+            for index, part in enumerate(text.split(BREAK) if literal else [text]):
+                adds = add_special_tokens and index == 0
                 # A batch releases the interpreter lock.
                 tokens += self.backend.encode_batch_fast([part], add_special_tokens=adds)[0].ids
         return tokens
@@ -191,7 +190,7 @@ class Tokenizer:
 
     @property
     def tool_format(self) -> str:
-        """The tool-call format of the chat template, by the name that `--tool-call-parser` has for it; "": no tools."""
+        """The chat template's format of tool calls, as `--tool-call-parser` names it; "": no tools."""
         if "tools" not in self._all_templates:
             return ""
         marks = {"hermes": "<tool_call>", "mistral": "[TOOL_CALLS]", "llama3_json": '"parameters"'}
@@ -241,7 +240,7 @@ class Tokenizer:
         template = self._templates.get("tool_use" if tools else "default") or self._templates.get("default")
         if template is None:
             raise PromptError("This model has no chat template; send a prompt without a chat.")
-        if "developer" not in template:  # the older name of the role
+        if "developer" not in template:  # older templates call this role `system`
             messages = [m | {"role": "system"} if m["role"] == "developer" else m for m in messages]
         if literal:
             messages, tools = self._literal.messages(messages), self._literal.values(list(tools))
@@ -265,7 +264,7 @@ def _check_growth(path: Path, backend: BackendTokenizer) -> None:
     for name in ("normalizer", "decoder", "post_processor"):
         part = getattr(backend, name)
         values, growth = [None if part is None else json.loads(part.__getstate__())], 1
-        for value in values:  # `values` grows meanwhile
+        for value in values:  # the loop appends to `values`
             if isinstance(value, dict):
                 growth *= len(str(value.get("content") or " "))  # the length of a replacement
                 values += value.values()

@@ -10,9 +10,9 @@ _ESCAPES = {code: json.dumps(chr(code))[1:-1] for code in range(32)}
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*', re.DOTALL)
 _ARGUMENTS = ("arguments", "parameters")
 
-# The states: what may follow, one structural character or a run of others. Anything else breaks the call off.
+# A state is an expression that matches what may come next. Text that it does not match ends the call.
 _START = re.compile(r"\s+|\{")
-_JSON = re.compile(r'[{}\[\]:,"]|[^{}\[\]:,"<]+')  # "<" begins a tag: JSON has it only within strings
+_JSON = re.compile(r'[{}\[\]:,"]|[^{}\[\]:,"<]+')  # outside strings, "<" begins a tag
 _STRING = re.compile(r'(?:[^"\\]+|\\.)+|["\\]', re.DOTALL)
 _ESCAPED = re.compile(r".", re.DOTALL)  # the character after a backslash that ended a piece
 _AFTER_STRING = {'"': _JSON, "\\": _ESCAPED}
@@ -24,16 +24,16 @@ class CallParser:
     def __init__(self, index: int, marker: str = "", names: frozenset[str] | None = None) -> None:
         """`marker` precedes the object. `names`: the only valid names."""
         self.name: str | None = None
-        self.text = marker  # and the object so far, until it has a name
-        self.closed = False  # complete or broken off
+        self.text = marker  # all text so far, until the call has a name
+        self.closed = False  # whether the object is complete, or its text is no JSON
         self._index = index
         self._names = names
         self._state = _START
         self._depth = self._outer_depth = 0
         self._key = ""
-        self._value_of: str | None = None  # the key whose value follows; "" after the value
-        self._token: list[str] = []  # the current string, number or word of the object itself
-        self._arguments: list[str] = []  # not yet returned
+        self._value_of: str | None = None  # the key whose value follows; "" after the value, None before the key
+        self._token: list[str] = []  # pieces of the current string, number or word, outside of inner objects
+        self._arguments: list[str] = []  # pieces of the arguments that are not returned yet
         self._has_arguments = False
 
     def begin_arguments(self, name: str) -> list[Delta]:

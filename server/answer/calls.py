@@ -1,4 +1,4 @@
-"""Parsers of tool calls in the formats of Hermes and Qwen, Llama 3 and Mistral, built like those of `parsers`."""
+"""Parsers of tool calls in the formats of Hermes and Qwen, Llama 3 and Mistral."""
 
 import re
 
@@ -11,17 +11,23 @@ TOOL_MARKS = {"hermes": ("<tool_call>", "</tool_call>"), "mistral": ("[TOOL_CALL
 
 
 class _ToolParser(Parser):
-    """Common part of the formats: content and calls by turns."""
+    """Common part of the formats: content and calls by turns.
 
-    _calls = 0  # complete ones
-    _call: CallParser | None = None
-    _said = False  # there is content
+    If there are calls, the texts between them are stripped of white space, and joined as paragraphs.
+    """
+
+    _SEPARATORS = " \n\r\t"  # characters around calls that are no content
 
     def __init__(self, names: frozenset[str] | None) -> None:
         """`names` of the tools distinguish a call from an answer in JSON where no marker does."""
         self._names = names
         self._markers = MarkerSplitter()
         self._expected = [self.call_marker]  # markers that may come in text outside calls
+        self._calls = 0  # complete calls
+        self._call: CallParser | None = None  # the incomplete call
+        self._said = False  # whether there is content
+        self._after_call = False  # whether a call came last
+        self._space = ""  # white space that is content if more content follows
 
     def push(self, text: str) -> list[Delta]:
         deltas: list[Delta] = []
@@ -34,6 +40,7 @@ class _ToolParser(Parser):
                     found = self._content(call.text)
                 else:
                     self._calls += 1
+                    self._after_call = True
             deltas += found
         return deltas
 
@@ -42,8 +49,17 @@ class _ToolParser(Parser):
         raise NotImplementedError
 
     def _content(self, text: str) -> list[Delta]:
-        self._said = self._said or bool(text)
-        return [Delta(content=text)] if text else []
+        text = self._space + text
+        if self._after_call:
+            text = text.lstrip(self._SEPARATORS)
+        shown = text.rstrip()
+        self._space = text[len(shown) :]
+        if not shown:
+            return []
+        if self._after_call and self._said:
+            shown = f"\n\n{shown}"
+        self._said, self._after_call = True, False
+        return [Delta(content=shown)]
 
     @property
     def calling(self) -> bool:
@@ -54,68 +70,36 @@ class _ToolParser(Parser):
         deltas = self._content("" if cut and begins(rest + stop, self._expected) else rest)
         if self._call is not None and self._call.name is None and not cut:
             deltas += self._content(self._call.text)
+        if self._space and not self._calls and not self.calling:
+            deltas.append(Delta(content=self._space))
         return deltas
 
 
 class HermesParser(_ToolParser):
-    """Any number of `<tool_call>{"name": …, "arguments": …}</tool_call>` (Hermes, Qwen).
-
-    White space is shown once text follows. Where calls lie between two texts, only its last run is; where calls precede
-    all text, none is. Between a call and its closing tag, white space does not count, nor do surplus braces.
-    """
+    """Any number of `<tool_call>{"name": …, "arguments": …}</tool_call>` (Hermes, Qwen)."""
 
     call_marker, _CLOSE = TOOL_MARKS["hermes"]
     call_start = re.compile(r"\s*(\{|\Z)")
-    _space = ""  # since the last text or marker
-    _space_before = ""  # the last run between the last text and that marker
-    _calls_before = 0  # calls before the last text
-    _calls_closed = 0  # calls whose closing tag is no longer expected
+    _SEPARATORS = "} \n\r\t"  # models may write surplus braces
 
     def _read_text(self, text: str) -> tuple[list[Delta], str]:
-        closing = [self._CLOSE] if self._calls > self._calls_closed else []
+        closing = [self._CLOSE] if self._calls else []
         self._expected = [self.call_marker, *closing, *self.ignored]
         before, marker, text = self._markers.push(text, self._expected)
         deltas = self._content(before)
         if marker == self.call_marker:
             self._call = CallParser(self._calls, marker)
-            self._space, self._space_before = "", self._space or self._space_before
-        elif marker == self._CLOSE and self._calls > self._calls_before:
-            self._space = ""
-        if marker in (self.call_marker, self._CLOSE):
-            self._calls_closed = self._calls
         return deltas, text
-
-    def _content(self, text: str) -> list[Delta]:
-        if self._calls > max(self._calls_before, self._calls_closed):
-            begun = text.lstrip("} \n\r\t")
-            text = text[: len(text) - len(begun)].replace("}", "") + begun
-        text = self._space + text
-        shown = text.rstrip()
-        self._space = text[len(shown) :]
-        if not shown:
-            return []
-        if self._calls and not self._said:
-            shown = shown.lstrip()
-        elif not shown[0].isspace():
-            shown = self._space_before + shown
-        self._space_before, self._calls_before = "", self._calls
-        return super()._content(shown)
-
-    def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
-        deltas = super().finish(cut=cut, stop=stop)
-        if not self._calls and not self.calling:  # a text without calls keeps its trailing white space
-            deltas += super()._content(self._space_before + self._space)
-        return deltas
 
 
 class MistralParser(_ToolParser):
-    """`[TOOL_CALLS][{"name": …, "arguments": …}, …]`, or later `[TOOL_CALLS]name[ARGS]{…}`, also without `[ARGS]`."""
+    """`[TOOL_CALLS][{"name": …, "arguments": …}, …]`, or `[TOOL_CALLS]name[ARGS]{…}` and `[TOOL_CALLS]name{…}`."""
 
     call_marker, _ID, _ARGS = TOOL_MARKS["mistral"]
     call_start = re.compile(r"\s*([\[{]|\Z)|[^\W\d]")  # a name follows the marker at once, unlike a word in prose
     _NAME = re.compile(r"[\w./:-]+(\[CALL_ID\]\w*)?\s*")
-    _SEPARATORS = "[], \n\t"
-    _announced = False  # no call since the last marker
+    _SEPARATORS = "[], \n\r\t"
+    _announced = False  # whether a marker came last, and no call since
     _held: str | None = None  # text since the last marker or call, which may be a name; None before the first marker
 
     def _read_text(self, text: str) -> tuple[list[Delta], str]:
@@ -139,12 +123,8 @@ class MistralParser(_ToolParser):
         return self._call.begin_arguments(name) if named else [], text
 
     def _between(self, text: str) -> list[Delta]:
-        """Return text that is not a name. After a call, it is shown with the white space before it if other text is."""
-        begun = text.lstrip(self._SEPARATORS)
-        skipped = text[: len(text) - len(begun)]
-        if self._calls:
-            skipped = skipped[len(skipped.rstrip()) :] if self._said else ""
-        return self._content(skipped + begun) if begun else []
+        """Return text that is not a name, unless it only separates calls."""
+        return self._content(text) if text.strip(self._SEPARATORS) else []
 
     def finish(self, *, cut: bool = False, stop: str = "") -> list[Delta]:
         if self._held is None:
@@ -160,19 +140,19 @@ class Llama3Parser(_ToolParser):
     """Messages of only `{"name": …, "parameters": {…}}`, separated by `;`, perhaps after `<|python_tag|>`."""
 
     _TAG = "<|python_tag|>"
+    _SEPARATORS = "; \n\r\t"
     _held = ""  # text that may precede a call
 
     def _read_text(self, text: str) -> tuple[list[Delta], str]:
         if self._said:
             return self._content(text), ""
         held, self._held = self._held + text, ""
-        begun = held.lstrip(" \n;") if self._calls else held.lstrip()
-        begun = begun.removeprefix(self._TAG).lstrip()
+        begun = held.lstrip(self._SEPARATORS if self._after_call else None).removeprefix(self._TAG).lstrip()
         if begun.startswith("{"):
             self._call = CallParser(self._calls, names=self._names)
             return [], begun
         if begun and not self._TAG.startswith(begun):
-            return self._content(begun if self._calls else held), ""
+            return self._content(begun if self._after_call else held), ""
         self._held = held
         return [], ""
 
@@ -188,7 +168,7 @@ def make_parser(
 ) -> Parser | None:
     """Make the parser of one message, or return None if its text is only content.
 
-    `tools` is one of `server.config.TOOL_FORMATS`, or None for a message without calls; `names` are those of the tools.
+    `tools` is one of `server.config.TOOL_FORMATS`, or None if there are none; `names` are their names.
     """
     formats = {"hermes": HermesParser, "mistral": MistralParser, "llama3_json": Llama3Parser}
     inner = formats[tools](names) if tools else Parser()

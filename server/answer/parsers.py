@@ -21,9 +21,9 @@ class Delta:
 class Parser:
     """Parse one message. This class passes all text on as content."""
 
-    call_marker = ""  # before calls; "" if there is none
-    call_start = re.compile("")  # what follows the marker, if a call does or may
-    ignored: tuple[str, ...] = ()  # markers to leave out
+    call_marker = ""  # text that precedes a call; "" in formats without one
+    call_start = re.compile("")  # matches the text after a marker if a call may begin there
+    ignored: tuple[str, ...] = ()  # further markers, which are left out of the content
 
     def push(self, text: str) -> list[Delta]:
         return [Delta(content=text)] if text else []
@@ -59,11 +59,11 @@ class ReasoningParser(Parser):
         self._inner = inner
         self._markers = MarkerSplitter()
         self._tags = [THINK_CLOSE, inner.call_marker] if inner.call_marker else [THINK_CLOSE]
-        self._starting = not thinking  # an opening tag may come
-        self._held = ""  # text that does not tell whether a tag or a call follows
-        self.thinking = thinking  # whether the text is between the tags
+        self._starting = not thinking  # whether an opening tag may still come
+        self._held = ""  # text that may be the beginning of a tag or a call
+        self.thinking = thinking  # whether the opening tag came last
         self._thought: list[str] = []
-        self._trim = thinking  # drop line breaks after a tag
+        self._trim = thinking  # whether a tag came last, after which line breaks are dropped
 
     def push(self, text: str) -> list[Delta]:
         text, self._held = self._held + text, ""

@@ -69,8 +69,8 @@ class CompletionApi(Api):
         answer = answer_of(request.form(), encoder.tokenizer)
         if answer is None:
             return Prompt(prompts, format)
-        grammar = answer.grammar or grammar_of(answer.schema, answer.expression, None, thinking=False, optional=False)
-        return Prompt(prompts, format, grammar, answer.param, special_markers=encoder.has_special(answer.markers))
+        markers = encoder.has_special(answer.markers)
+        return Prompt(prompts, format, grammar_of(answer, None), answer.param, special_markers=markers)
 
     def _tokens(self, value: object, path: str) -> Tokens:
         """Return the token ids of one prompt, a text or a list of ids."""

@@ -31,7 +31,7 @@ class Dialect:
 
     prefix: str  # beginning of its paths
     error_body: ErrorBody
-    id_header: str  # a further header with the request's id
+    id_header: str  # name of a further header for the request's id
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Paths:
     """What the outermost middleware knows of the endpoints."""
 
     generating: Sequence[str]  # paths whose requests are logged
-    aliases: re.Pattern[str]  # what clients may write in place of "/v1/"
+    aliases: re.Pattern[str]  # prefixes that stand for "/v1/"
     dialects: Sequence[Dialect] = ()
 
     def canonical(self, path: str) -> str:
@@ -115,7 +115,7 @@ class ErrorMiddleware:
 
 
 class RequestIdMiddleware:
-    """Add an `x-request-id` to every response; count requests and log those that generate. The outermost middleware."""
+    """Add an `x-request-id` to responses; count requests, and log those that generate. The outermost middleware."""
 
     def __init__(self, app: ASGIApp, paths: Paths, log_requests: bool, count: Callable[[Exchange], None]) -> None:
         """`count` receives every exchange whose response started."""
@@ -127,52 +127,48 @@ class RequestIdMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scope = {**scope, "path": self._paths.canonical(scope["path"])}
-        dialect = next((found for found in self._paths.dialects if scope["path"].startswith(found.prefix)), None)
-        if dialect is not None:
-            scope[ERROR_BODY] = dialect.error_body
-        if scope["path"] in self._paths.generating and scope["method"] == "POST":
-            scope[FACTS] = {}  # rejected requests are logged too
-        client_id = Headers(scope=scope).get("x-request-id", "")
-        request_id = client_id if VALID_REQUEST_ID.fullmatch(client_id) else uuid.uuid4().hex
+        exchange = Exchange(scope["method"], self._paths.canonical(scope["path"]))
+        head_only = exchange.method == "HEAD"  # the reply to GET without its body
+        scope = {**scope, "path": exchange.path, "method": "GET" if head_only else exchange.method}
+        request_headers = Headers(scope=scope)
+        request_id = request_headers.get("x-request-id", "")
+        if not VALID_REQUEST_ID.fullmatch(request_id):
+            request_id = uuid.uuid4().hex
         REQUEST_ID.set(request_id)
-        start = time.perf_counter()
-        status = 0  # 0: the response has not started
-        received = sent = 0
-        method = scope["method"]
-        if method == "HEAD":  # the reply to GET without its body
-            scope = {**scope, "method": "GET"}
+        id_headers = {"x-request-id": request_id}
+        for dialect in self._paths.dialects:
+            if exchange.path.startswith(dialect.prefix):
+                scope[ERROR_BODY] = dialect.error_body
+                id_headers[dialect.id_header] = request_id
+        if exchange.path in self._paths.generating and exchange.method == "POST":
+            scope[FACTS] = {}  # rejected requests are logged too
 
         async def receive_counted() -> Message:
-            nonlocal received
             message = await receive()
-            received += len(message.get("body", b""))
+            exchange.received += len(message.get("body", b""))
             return message
 
         async def send_with_id(message: Message) -> None:
-            nonlocal status, sent
             if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["x-request-id"] = request_id
-                if dialect is not None:
-                    headers[dialect.id_header] = request_id
-            elif method == "HEAD":
+                exchange.status = message["status"]
+                MutableHeaders(scope=message).update(id_headers)
+            elif head_only:
                 message = {**message, "body": b""}
-            sent += len(message.get("body", b""))
+            exchange.sent += len(message.get("body", b""))
             await send(message)
 
+        start = time.perf_counter()
         try:
             await self._app(scope, receive_counted, send_with_id)
         except ClientDisconnect:
             log.debug("request %s: client disconnected", request_id)
         finally:
-            seconds = time.perf_counter() - start
-            length = Headers(scope=scope).get("content-length", "")
-            if _LENGTH.fullmatch(length):  # counts if the body was refused unread
-                received = max(received, int(length))
-            if status:
-                self._count(Exchange(method, scope["path"], status, seconds, received, sent))
+            exchange.seconds = time.perf_counter() - start
+            length = request_headers.get("content-length", "")
+            if _LENGTH.fullmatch(length):  # a body that was refused unread counts too
+                exchange.received = max(exchange.received, int(length))
+            if exchange.status:
+                self._count(exchange)
             if self._logs and FACTS in scope:
-                facts = {"request_id": request_id, "status": status, "seconds": round(seconds, 6), **scope[FACTS]}
-                access_log.info("%s %s", method, scope["path"], extra={"facts": facts})
+                facts = {"request_id": request_id, "status": exchange.status, "seconds": round(exchange.seconds, 6)}
+                access_log.info("%s %s", exchange.method, exchange.path, extra={"facts": facts | scope[FACTS]})

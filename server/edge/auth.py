@@ -23,7 +23,7 @@ class AuthMiddleware:
     def __init__(self, app: ASGIApp, keys: Sequence[str], metrics: bool) -> None:
         self._app = app
         self._digests = [_digest(key) for key in keys]
-        self._metrics = metrics
+        self._paths = {"/v1", "/tokenize", "/detokenize", "/reset_calibration"} | ({"/metrics"} if metrics else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._protected(scope["path"]):
@@ -31,8 +31,7 @@ class AuthMiddleware:
         await self._app(scope, receive, send)
 
     def _protected(self, path: str) -> bool:
-        keyed = path == "/v1" or path.startswith("/v1/") or path in ("/tokenize", "/detokenize", "/reset_calibration")
-        return keyed or (self._metrics and path == "/metrics")
+        return path.startswith("/v1/") or path in self._paths
 
     def _key(self, headers: Headers) -> str:
         """Return the digest of the key in the headers. Azure and Anthropic have their own. Raises APIError."""

@@ -62,7 +62,7 @@ class BodyReader:
     def __init__(self, max_bytes: int, max_values: int) -> None:
         self._bytes, self._values = max_bytes, max_values
         self._free = max(BUDGET, 2 * max_bytes)  # bytes of the budget
-        self._arriving: dict[_Body, None] = {}  # silent the longest first
+        self._arriving: dict[_Body, None] = {}  # in order of silence, the longest first
 
     @asynccontextmanager
     async def read(self, request: Request) -> AsyncIterator[bytes]:

@@ -15,7 +15,7 @@ log = logging.getLogger("knapserve.server")
 STALL_TIMEOUT = 60.0  # seconds in which a client must receive some of the bytes that wait for it
 _SHARE = 0.75  # connections' part of the descriptors; the rest is for `/live` and for the server's own files
 _BATCH = 16  # connections that are accepted before others are read
-_RETRY_SECONDS = 0.05  # time between attempts to accept, once no descriptor is left
+_RETRY_SECONDS = 0.05  # time between attempts to accept while no descriptor is left
 _WARNING_SECONDS = 60.0  # time between warnings that descriptors run out
 
 
@@ -23,7 +23,7 @@ class Connection(asyncio.Protocol):
     """What `Connections` knows of the protocol of a connection."""
 
     abort: Callable[[], object]  # closes the connection without waiting for its client
-    waits = False  # whether it is the client's turn
+    waits = False  # whether the server waits for the client
 
 
 class Connections:
@@ -36,7 +36,7 @@ class Connections:
     def __init__(self, header_timeout: float, tls: ssl.SSLContext | None) -> None:
         """`header_timeout`: seconds in which a TLS handshake, or the head of a request, must arrive."""
         self.header_timeout, self._tls = header_timeout, tls
-        self._open: dict[Connection, None] = {}  # silent the longest first
+        self._open: dict[Connection, None] = {}  # in order of silence, the longest first
         self._next_warning = 0.0
 
     def listen(self, listener: socket.socket, connect: Callable[[], Connection]) -> None:
@@ -67,11 +67,11 @@ class Connections:
         options: dict[str, Any] = {"ssl": self._tls, "ssl_handshake_timeout": self.header_timeout} if self._tls else {}
         loop = asyncio.get_running_loop()
         opening = loop.create_task(loop.connect_accepted_socket(lambda: connection, client, **options))
-        connection.abort, connection.waits = opening.cancel, self._tls is not None  # both change with the transport
+        connection.abort, connection.waits = opening.cancel, self._tls is not None  # `connection_made` replaces both
         self._open[connection] = None
 
         def opened(task: asyncio.Task[Any]) -> None:
-            if task.cancelled() or task.exception() is not None:  # such as a handshake that failed
+            if task.cancelled() or task.exception() is not None:  # for example, a TLS handshake has failed
                 self.remove(connection)
                 client.close()
 
@@ -79,7 +79,7 @@ class Connections:
 
     def room(self) -> float:
         """Return how many more connections fit the share; below 0 while more are being answered."""
-        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # may change while the server runs
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # the limit may change while the server runs
         return _SHARE * limit - len(self._open)
 
     def heard(self, connection: Connection) -> None:
@@ -92,7 +92,7 @@ class Connections:
         self._open.pop(connection, None)
 
     def _make_room(self) -> bool:
-        """Close the connection that has been silent the longest, if one waits for its client, and say so in the log."""
+        """Close the longest silent connection that waits for its client, if there is one, and log it."""
         if time.monotonic() > self._next_warning:
             self._next_warning = time.monotonic() + _WARNING_SECONDS
             message = "file descriptors run out (ulimit -n): %d connections are open; the longest silent are closed"

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import KW_ONLY, dataclass
 from difflib import get_close_matches
 
 from starlette.exceptions import HTTPException
@@ -33,33 +34,27 @@ FACTS = "knapserve.facts"  # ASGI scope key: fields for the access log; only gen
 ERROR_BODY = "knapserve.error_body"  # ASGI scope key: writes errors in the format of an API that has its own
 REQUEST_ID: ContextVar[str] = ContextVar("knapserve.request_id", default="")
 # Errors echo parts of the request (a model's name, a field's path); these limits keep a reply below 2 kB.
-_MAX_MESSAGE = 1000  # bytes
+_MAX_MESSAGE = 1000  # bytes, as below
 _MAX_PARAM = 300
 
 
+@dataclass(eq=False)
 class APIError(Exception):
     """An error reply. Message and param are truncated, so that a reply echoes little of the request."""
 
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        type: str = INVALID,
-        param: str | None = None,
-        code: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        lengths: tuple[int, int] | None = None,
-    ) -> None:
-        """`lengths`: tokens requested, and the context length that they exceed."""
-        super().__init__(message)
-        self.status = status
-        self.message = _truncate(message, _MAX_MESSAGE)
-        self.type = type
-        self.param = None if param is None else _truncate(param, _MAX_PARAM)
-        self.code = code
-        self.headers = headers
-        self.lengths = lengths
+    status: int
+    message: str
+    _: KW_ONLY
+    type: str = INVALID
+    param: str | None = None
+    code: str | None = None
+    headers: Mapping[str, str] | None = None
+    lengths: tuple[int, int] | None = None  # tokens requested, and the context length that they exceed
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
+        self.message = _truncate(self.message, _MAX_MESSAGE)
+        self.param = None if self.param is None else _truncate(self.param, _MAX_PARAM)
 
     def body(self) -> Mapping[str, object]:
         """Return the JSON object of an error reply or an error chunk."""
@@ -74,7 +69,7 @@ class APIError(Exception):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Fields for the access log. Of `param`, only the name of our field: the rest of the path is the client's."""
+        """Fields for the access log. They omit the parts of `param` that the client has named."""
         field = None if self.param is None else re.split(r"[.\[]", self.param)[0]
         facts = {"error": self.code or self.type, "param": field}
         return {name: value for name, value in facts.items() if value is not None}

@@ -10,7 +10,7 @@ from engine.errors import KnapServeError
 
 log = logging.getLogger("knapserve.server")
 
-GRACE = 15.0  # seconds that an engine may take beyond the timeout to finish its last round
+GRACE = 15.0  # seconds for an engine to finish its last round after the timeout
 
 
 @cache

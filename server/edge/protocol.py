@@ -21,7 +21,7 @@ from server.edge.connections import Connection, Connections
 from server.edge.errors import APIError, invalid, unavailable
 
 MAX_HEAD = 65_536  # bytes of a request line and headers, or of trailers
-LINGER_SECONDS = 30.0  # time for which a close reads on, and discards; nginx's lingering_time
+LINGER_SECONDS = 30.0  # time for which a close reads and discards bytes, as nginx's lingering_time
 LINGER_BYTES = 64 * 2**20  # most bytes that a close discards
 _UPGRADE_HEADERS = (b"upgrade", b"http2-settings")
 
@@ -52,9 +52,9 @@ class Protocol(HttpToolsProtocol, Connection):
     _receiving = False  # whether a request has begun to arrive and has not ended
     _head: int | None = 0  # bytes read of an incomplete head or trailer; None: neither is being read
     _discards = False  # whether arriving bytes are dropped unparsed
-    _lingers = False  # whether a close reads on, to the end of the request
-    _dropped = 0  # bytes, for either reason
-    _timer: asyncio.TimerHandle | None = None  # ends the time of a head, of trailers or of a close
+    _lingers = False  # whether the connection is closed once the rest of the request has arrived
+    _dropped = 0  # bytes that arrived while `_discards` or `_lingers`
+    _timer: asyncio.TimerHandle | None = None  # limits the time of a head, of trailers or of a close
 
     def __init__(
         self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], registry: Connections
@@ -148,7 +148,7 @@ class Protocol(HttpToolsProtocol, Connection):
                 if continued and self._head is not None:
                     self._head += len(piece)
                     if self._head >= MAX_HEAD:
-                        self._reject(APIError(431, f"The request line and headers are larger than {MAX_HEAD} bytes."))
+                        self._reject(APIError(431, f"The head of the request is larger than {MAX_HEAD} bytes."))
         if self._head and self._timer is None:
             self._start_timer(self._registry.header_timeout, self._head_timed_out)
 

@@ -16,8 +16,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LARGE_NUMBER = re.compile(rb"\d[eE]\+?\d\d|\d{309}")  # numbers that may be more than a float can hold
 
 Model = TypeVar("Model", bound=BaseModel)
-Objects = BeforeValidator(lambda value: _objects(value))  # for lists: errors name the list, not its first item
-Whole = Annotated[int, BeforeValidator(lambda value: whole(value))]  # an integer, also if it is written as 3.0
+Objects = BeforeValidator(lambda value: _objects(value))  # errors name the list, not its first item
+Whole = Annotated[int, BeforeValidator(lambda value: whole(value))]  # an integer, which may be written as 3.0
 
 
 def _nullable(schema: dict[str, Any]) -> None:
@@ -31,7 +31,13 @@ def _nullable(schema: dict[str, Any]) -> None:
 class RequestModel(BaseModel):
     """Base of all parts of bodies. `server.apis.fields` handles unknown fields of a whole body."""
 
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, json_schema_extra=_nullable)
+    model_config = ConfigDict(
+        strict=True,
+        extra="ignore",
+        frozen=True,
+        json_schema_extra=_nullable,
+        defer_build=True,  # APIs that nobody uses take less memory
+    )
 
 
 class NullableModel(RequestModel):

@@ -16,14 +16,14 @@ from server.edge.errors import APIError
 class Writer(Protocol):
     """What a stream sends beside its frames."""
 
-    keep_alive: bytes  # a comment for the time without frames
-    done: bytes  # the end of the stream
+    keep_alive: bytes  # comment to send when there are no frames
+    done: bytes  # text that ends the stream
 
     def error(self, error: APIError) -> bytes: ...
 
 
 class EventStream(Response):
-    """Send frames as they arrive, then the writer's `done`. An exception after the first frame becomes one more frame.
+    """Send frames as they arrive, then the writer's `done`. A later exception becomes one more frame.
 
     The response starts with the first frame. An exception before that reaches the application's handlers, so the client
     gets its status code. `source` produces the frames: it is entered first and left last, even if the client

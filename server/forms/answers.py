@@ -2,27 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from engine.api import PromptTokenizer
 from server.conversation import Form
 from server.edge.errors import invalid
 from server.edge.reading import read_field
-from server.forms.grammar import MAX_SCHEMA_CHARACTERS, check_size, regular_expression
+from server.forms.grammar import MAX_SCHEMA_CHARACTERS, Answer, check_size, regular_expression
 from server.forms.schema import rewritten
 from server.forms.tags import structural_tag
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The form of an answer: either an `expression` in Lark, or a whole `grammar`, in Lark or GBNF."""
-
-    param: str  # name of the field that asks for it
-    expression: str = ""  # further lines are the rules that it uses
-    grammar: str = ""
-    schema: Mapping[str, Any] | None = None  # schema that `expression` stands for
-    markers: tuple[str, ...] = ()  # added tokens that the answer has in its text
 
 
 def answer_of(form: Form | None, tokenizer: PromptTokenizer) -> Answer | None:
@@ -30,8 +18,7 @@ def answer_of(form: Form | None, tokenizer: PromptTokenizer) -> Answer | None:
     if form is None:
         return None
     if form.kind == "structural_tag":
-        expression, markers = structural_tag(form.value, form.path, tokenizer)
-        return Answer(form.path, expression, markers=markers)
+        return structural_tag(form.value, form.path, tokenizer)
     return _answer(form.path, form.kind, form.value, strict=form.strict)
 
 
@@ -57,8 +44,7 @@ def _answer(param: str, kind: str, value: Any, *, strict: bool) -> Answer:
 
 def _by_schema(schema: Mapping[str, Any], param: str, *, strict: bool) -> Answer:
     check_size(schema, param)
-    found = rewritten(schema, param, strict=strict)
-    return Answer(param, expression=f"%json {json.dumps(found)}", schema=found)
+    return Answer(param, expression=f"%json {json.dumps(rewritten(schema, param, strict=strict))}")
 
 
 def _check_size(characters: int, param: str) -> None:

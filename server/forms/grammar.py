@@ -1,91 +1,77 @@
-"""Grammars of structured output and forced tool calls, for llguidance. The engine compiles them in another process."""
+"""Grammars of structured output and forced tool calls, for llguidance. The engine compiles them."""
 
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from server.conversation import THINK_CLOSE, Tool
 from server.edge.errors import invalid
 from server.forms.keywords import COMBINING
-from server.forms.references import References, inside
+from server.forms.references import inside
 from server.forms.schema import check_object, rewritten
 
 MAX_SCHEMA_CHARACTERS = 65_536
-MAX_TOOLS_CHARACTERS = 262_144  # length of the schemas of all tools together
+MAX_TOOLS_CHARACTERS = 262_144  # all tools together
 MAX_SCHEMA_DEPTH = 64
-MAX_REFERENCE_DEPTH = 256  # levels with references followed
 
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
 # Keywords that allow or demand properties which `properties` does not name.
 _FURTHER_PROPERTIES = {"additionalProperties", "patternProperties", "required", "minProperties"} | COMBINING
 
-_UNITS = re.compile(r"(?:\\.|[^\\])*", re.DOTALL)  # characters and escapes of a regular expression
+_UNITS = re.compile(r"(?:\\.|[^\\])*", re.DOTALL)  # matches a regular expression without an unfinished escape
 
 MarkerNotation = Callable[[str], str]  # text of a marker → its notation in a grammar
 
 
-def grammar_of(
-    schema: Mapping[str, Any] | None,
-    expression: str,
-    calls: str | None,
-    *,
-    thinking: bool,
-    optional: bool,
-    think_open: str | None = None,
-    think_close: str = json.dumps(THINK_CLOSE),
-) -> str | None:
-    """Return the grammar of an answer by an `expression`, of tool calls, or of either; None for free text.
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The form of an answer: either an `expression` in Lark, or a whole `grammar`, in Lark or GBNF."""
 
-    `schema` is the JSON schema that the expression stands for, if it does. `calls` are Lark rules that define `calls`
-    (`tool_call_grammar`). With `optional`, the model may also answer by the expression. `thinking`: the prompt has
-    opened the reasoning, which is free text. `think_open`: the grammar's notation of the opening tag, if the model may
-    open the reasoning itself; `think_close`: that of the closing tag.
+    param: str  # name of the field that asks for it
+    expression: str = ""  # its further lines are rules
+    grammar: str = ""
+    markers: tuple[str, ...] = ()  # added tokens that are part of the answer's text
+
+
+def grammar_of(answer: Answer | None, calls: str | None, *, thought: str = "", think_close: str = "") -> str | None:
+    """Return the grammar of an answer, of tool calls, or of either; None for free text.
+
+    `calls` are Lark rules that define `calls` (`tool_call_grammar`). `thought` is an expression of what may come first;
+    in it, `think` is free text up to the closing tag, whose notation is `think_close`.
     """
-    if calls is None and schema is not None and not thinking and think_open is None:
-        return json.dumps({"grammars": [{"json_schema": schema}]})
-    names, rules = [], []
+    if answer is not None and answer.grammar:
+        return answer.grammar
+    rules = {}
     if calls is not None:
-        names.append("calls")
-        rules.append(calls)
-    if expression:
-        rules.append(f"answer: {expression}")
-        if optional or calls is None:
-            names.append("answer")
+        rules["calls"] = calls
+    if answer is not None:
+        rules["answer"] = f"answer: {answer.expression}"
     if not rules:
         return None
-    start = names[0] if len(names) == 1 else f"({' | '.join(names)})"
-    if thinking:
-        start = f"think {start}"
-    elif think_open is not None:
-        start = f"({think_open} think)? {start}"
-    if thinking or think_open is not None:
-        rules.append(_thoughts(think_close))
-    return "\n".join([f"start: {start}", *rules])
+    start = "(calls | answer)" if len(rules) == 2 else next(iter(rules))
+    if not thought:
+        return "\n".join([f"start: {start}", *rules.values()])
+    return "\n".join([f"start: {thought} {start}", *rules.values(), _thoughts(think_close)])
 
 
 def _thoughts(close: str) -> str:
     """Return a rule of free text up to the closing tag."""
-    if close.startswith("<["):  # a token of its own, which is no text
+    if close.startswith("<["):  # the tag is a token, which is no text in a grammar
         return f"think: /(?s:.*)/ {close}"
     escaped = THINK_CLOSE.replace("/", r"\/")
     return f"think[lazy]: /(?s:.*){escaped}/"
 
 
-def tool_call_grammar(
-    tool_format: str,
-    tools: Sequence[Tool],
-    marker: MarkerNotation,
-    *,
-    parallel: bool,
-) -> str:
+def tool_call_grammar(tool_format: str, tools: Sequence[Tool], marker: MarkerNotation, *, parallel: bool) -> str:
     """Return Lark rules for a call of these tools, or several if `parallel`.
 
     `tool_format` is one of `server.config.TOOL_FORMATS`. The caller has called `check_tools`. Raises APIError.
     """
     key = "parameters" if tool_format == "llama3_json" else "arguments"
     rules = [f"call: {' | '.join(f'call_{index}' for index in range(len(tools)))}"]
-    first: dict[str, int] = {}  # tools with other parameters than those before them
+    first: dict[str, int] = {}  # the first tool that has these parameters
     for index, tool in enumerate(tools):
         parameters = json.dumps(_arguments(tool))
         prefix = json.dumps(f'{{"name": {json.dumps(tool.name)}, "{key}": ')
@@ -130,10 +116,8 @@ def check_size(schema: Mapping[str, Any] | None, param: str) -> int:
     size = len(json.dumps(schema))
     if size > MAX_SCHEMA_CHARACTERS:
         raise invalid(f"The schema must have at most {MAX_SCHEMA_CHARACTERS} characters.", param)
-    if _depth(schema, inside) > MAX_SCHEMA_DEPTH:
+    if _depth(schema) > MAX_SCHEMA_DEPTH:
         raise invalid(f"The schema must be at most {MAX_SCHEMA_DEPTH} levels deep.", param)
-    if _depth(schema, References(schema).inside) > MAX_REFERENCE_DEPTH:
-        raise invalid(f"The schema and its references must be at most {MAX_REFERENCE_DEPTH} levels deep.", param)
     return size
 
 
@@ -148,17 +132,6 @@ def check_tools(tools: Sequence[Tool]) -> None:
         check_object(tool.parameters or {}, tool.parameters_path)
 
 
-def _depth(root: object, inner: Callable[[object], list[Any]]) -> int:
-    """Return the levels of a schema, given what is directly in a part of it. A part around itself adds none."""
-    depths: dict[int, int] = {}  # depths of parts of the schema, by identity; 0 while a part is being visited
-    stack = [(root, False)]
-    while stack:
-        part, visited = stack.pop()
-        parts = [value for value in inner(part) if isinstance(value, (dict, list))]
-        if visited:
-            depths[id(part)] = 1 + max((depths.get(id(other), 1) for other in parts), default=0)
-        elif id(part) not in depths:
-            depths[id(part)] = 0
-            stack.append((part, True))
-            stack += [(other, False) for other in parts]
-    return depths[id(root)]
+def _depth(part: object) -> int:
+    """Return the levels of lists and objects within each other. JSON that was read has at most some hundred."""
+    return 1 + max(map(_depth, inside(part)), default=0) if isinstance(part, (dict, list)) else 0

@@ -6,20 +6,18 @@ from typing import Any
 from server.forms.numbers import is_number
 from server.forms.references import REFERENCES
 
-MOST_COUNT = 2**20  # characters, items or properties; no answer has as many
-ENDLESS_FORMATS = {"date-time", "time", "duration"}  # fractional digits make them so
-MOST_CHARACTERS = 40  # length of a value of one of these
+MOST_COUNT = 2**20  # larger limits of characters, items or properties are dropped: no answer has as many
+ENDLESS_FORMATS = {"date-time", "time", "duration"}  # These formats allow any number of fractional digits.
+MOST_CHARACTERS = 40  # The limit of such a date or time.
 COMBINING = {*REFERENCES, "allOf", "anyOf", "oneOf"}
 # Keywords that restrict and that llguidance lacks, with the values that restrict nothing.
 UNENFORCED: dict[str, tuple[Any, ...]] = {
     "not": (False,),
     "propertyNames": (True, {}, {"type": "string"}),
     **dict.fromkeys(("unevaluatedProperties", "unevaluatedItems"), (True, {})),
-    **dict.fromkeys(("if", "contains", "dependentRequired", "dependentSchemas", "dependencies"), ()),
+    **dict.fromkeys(("dependentRequired", "dependentSchemas", "dependencies"), ({},)),
+    **dict.fromkeys(("if", "contains"), ()),
 }
-
-A_SCHEMA, SCHEMAS, NAMED_SCHEMAS = "a schema", "a list of schemas", "an object of schemas"
-A_COUNT = "a whole number, at least 0"
 
 
 def as_list(value: Any) -> list[Any]:
@@ -27,7 +25,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def is_nullable(schema: Mapping[str, Any]) -> bool:
-    """Whether null matches a schema of OpenAPI 3.0 although its `type` or the schemas that it combines exclude null."""
+    """Whether null matches a schema of OpenAPI 3.0, though its `type` or combined schemas exclude null."""
     constant = schema.keys() & {"enum", "const"} and None not in as_list(schema.get("enum", [schema.get("const")]))
     return schema.get("nullable") is True and not constant and bool(schema.keys() & {"type", *COMBINING})
 
@@ -37,14 +35,14 @@ def _is_names(value: Any) -> bool:
 
 
 _KINDS: list[tuple[str, Callable[[Any], bool], str]] = [
-    ("items", lambda _: True, A_SCHEMA),  # or a list of them, before draft 2020-12
-    ("additionalItems additionalProperties", lambda value: not isinstance(value, list), A_SCHEMA),
-    ("allOf anyOf oneOf prefixItems", lambda value: isinstance(value, list), SCHEMAS),
-    ("properties patternProperties", lambda value: isinstance(value, dict), NAMED_SCHEMAS),
+    ("items", lambda _: True, "a schema"),
+    ("additionalItems additionalProperties", lambda value: not isinstance(value, list), "a schema"),
+    ("allOf anyOf oneOf prefixItems", lambda value: isinstance(value, list), "a list of schemas"),
+    ("properties patternProperties", lambda value: isinstance(value, dict), "an object of schemas"),
     (
         "minLength maxLength minItems maxItems minProperties maxProperties",
         lambda value: is_number(value) and value >= 0 and value == int(value),
-        A_COUNT,
+        "a whole number, at least 0",
     ),
     ("minimum maximum", is_number, "a number"),
     # In draft 4, these are flags.

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 # Escapes that llguidance lacks: borders of words, references to groups, and halves of surrogate pairs.
 _ESCAPES = re.compile(r"\\u(?:[dD][89a-fA-F]|\{0*[dD][89a-fA-F]..\})|\\(?![aAdDfnpPrsStuUvwWxz])[A-Za-z0-9]")
-# Escapes, classes, repetitions, the starts of groups, and single characters. An unfinished class ends with the pattern;
-# otherwise each "[" would be a reason to search the rest for a "]".
+# Escapes, classes, repetitions, starts of groups, and single characters. An unfinished class ends with the pattern:
+# otherwise the rest would be searched for a "]" after each "[".
 _UNITS = re.compile(
     r"\\[pPu]\{[\w=]*\}|\\.|\[(?:\\.|[^\]\\]|\\\Z)*(?:\]|\Z)|\{\d+(?:,\d*)?\}|\((?:\?(?::|P?<\w+>|))?|.", re.DOTALL
 )
@@ -16,7 +16,7 @@ _IN_CLASSES = re.compile(r"\\.|\[|&&|--|~~", re.DOTALL)
 def converted(pattern: str) -> str | None:
     """Return a pattern in Rust's syntax, or None if llguidance cannot follow it."""
     units = _UNITS.findall(pattern)
-    if _ESCAPES.search(pattern.replace(r"\\", "")) or "(?" in units:  # "(?": a look-around, or a group with flags
+    if _ESCAPES.search(pattern.replace(r"\\", "")) or "(?" in units:  # "(?" begins a look-around, or a group with flags
         return None
     if not _anchored(units, "^", "(", ")") or not _anchored(units[::-1], "$", ")", "("):
         return None
@@ -25,8 +25,8 @@ def converted(pattern: str) -> str | None:
 
 def _anchored(units: Sequence[str], anchor: str, opening: str, closing: str) -> bool:
     """Whether an anchor occurs only where nothing but the starts of groups comes before it."""
-    first = True  # whether nothing has come in this alternative, nor before its group
-    groups = [True]  # the same for the starts of the groups that are open
+    first = True  # whether this alternative is empty so far, and nothing precedes its group
+    groups = [True]  # the value of `first` at the start of each open group
     for unit in units:
         if unit.startswith(opening):
             groups.append(first)
@@ -45,10 +45,10 @@ def _anchored(units: Sequence[str], anchor: str, opening: str, closing: str) -> 
 
 def _unit(unit: str) -> str:
     if unit in ("{", "}"):
-        return f"\\{unit}"  # no repetition
+        return f"\\{unit}"  # a brace that is no repetition stands for itself
     if unit in (r"\<", r"\>"):
-        return unit[1]  # Rust's mean borders of words
-    if unit in ("[]", "[^]"):  # no character, and any
+        return unit[1]  # in Rust, these match the borders of words
+    if unit in ("[]", "[^]"):  # these match no character, and any
         return r"[^\s\S]" if unit == "[]" else r"[\s\S]"
     if unit.startswith("[") and len(unit) > 1:
         return unit[0] + _IN_CLASSES.sub(_in_class, unit[1:])

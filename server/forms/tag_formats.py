@@ -49,23 +49,19 @@ class Tag(_Strict):
 
 
 class _Repeated(_Strict):
+    tags: Tags
     at_least_one: bool = False
     stop_after_first: bool = False
 
 
-class _Triggered(_Repeated):
+class TriggeredTags(_Repeated):
+    type: Literal["triggered_tags"]
     triggers: Annotated[list[Marker], Field(min_length=1, max_length=128)]
     excludes: list[Marker] = Field(default=[])
 
 
-class TriggeredTags(_Triggered):
-    type: Literal["triggered_tags"]
-    tags: Tags
-
-
 class TagsWithSeparator(_Repeated):
     type: Literal["tags_with_separator"]
-    tags: Tags
     separator: str
 
 
@@ -80,12 +76,16 @@ class StructuralTag(_Strict):
     format: Format
 
 
-class Structure(_Strict):
-    begin: Marker
-    schema_: dict[str, Any] = Field(alias="schema")
-    end: str
+def newer(tag: dict[str, Any]) -> dict[str, Any]:
+    """Return a structural tag in XGrammar's format, if it has the older one."""
+    structures = tag.get("structures")
+    if not isinstance(structures, list):
+        return tag
+    tags = [_newer_tag(structure) if isinstance(structure, dict) else structure for structure in structures]
+    rest = {name: value for name, value in tag.items() if name not in ("type", "structures")}
+    return {"format": rest | {"type": "triggered_tags", "tags": tags}}
 
 
-class OlderStructuralTag(_Triggered):
-    type: Literal["structural_tag"] = "structural_tag"
-    structures: Annotated[list[Structure], Field(min_length=1)]
+def _newer_tag(structure: dict[str, Any]) -> dict[str, Any]:
+    rest = {name: value for name, value in structure.items() if name != "schema"}
+    return rest | {"content": {"type": "json_schema", "json_schema": structure.get("schema")}}

@@ -9,7 +9,7 @@ from typing import Any
 from engine.api import PromptTokenizer
 from server.edge.errors import invalid
 from server.edge.reading import read_field, validate
-from server.forms.grammar import check_size, regular_expression
+from server.forms.grammar import Answer, check_size, regular_expression
 from server.forms.schema import rewritten
 from server.forms.tag_formats import (
     AnyText,
@@ -17,13 +17,12 @@ from server.forms.tag_formats import (
     ConstString,
     Format,
     JsonSchema,
-    OlderStructuralTag,
     Regex,
     StructuralTag,
-    Structure,
     Tag,
     TagsWithSeparator,
     TriggeredTags,
+    newer,
 )
 
 MAX_GRAMMAR_CHARACTERS = 2**18
@@ -35,55 +34,55 @@ _TEXT = "/(?s:.*)/"
 class _Ends:
     """The texts of which one follows a format; none at the end of the answer."""
 
-    one: str = ""  # expression of any of them
-    plain: str = ""  # name of a terminal for those without added tokens
-    marked: tuple[str, ...] = ()  # the others
+    one: str = ""  # expression that matches any of these texts
+    plain: str = ""  # terminal that matches any text without added tokens
+    marked: tuple[str, ...] = ()  # texts with added tokens
+    unknown: bool = False  # what follows is no fixed text, so that a free text would not end
 
 
-def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> tuple[str, tuple[str, ...]]:
-    """Return a structural tag as an expression in Lark with its rules, and the added tokens that it names.
+_UNKNOWN = _Ends(unknown=True)
+
+
+def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> Answer:
+    """Return the answer that a structural tag describes.
 
     `value` is an object or its JSON; `param` is its name in the request. Raises APIError.
     """
     value = read_field(value, param)
     check_size(value, param)
     builder = _Builder(tokenizer, param)
-    if "structures" in value:
-        expression = builder.triggered(validate(OlderStructuralTag, value, param), param, _Ends())
-    else:
-        format = validate(StructuralTag, value, param).format
-        expression = builder.expression(format, f"{param}.format", _Ends())
-    return "\n".join([expression, *builder.rules]), tuple(builder.markers)
+    format = validate(StructuralTag, newer(value), param).format
+    expression = builder.expression(format, f"{param}.format", _Ends())
+    return Answer(param, "\n".join([expression, *builder.rules]), markers=tuple(builder.markers))
 
 
 class _Builder:
     """Collects rules.
 
-    In expressions, a free text ends at the first of the texts that may follow it. Added tokens are forced by their
-    ids: they are no text, so a free text ends before them in any case. Where `ends` is None, what follows is no fixed
-    text, and a free text would not end.
+    A free text ends at the first of the texts that may follow it. Added tokens are no text in a grammar: they are
+    forced by their ids, and a free text ends before them in any case.
     """
 
     def __init__(self, tokenizer: PromptTokenizer, param: str) -> None:
         self._tokenizer, self._param = tokenizer, param
-        self._names: dict[tuple[str, str], str] = {}  # rules by their attributes and bodies
+        self._names: dict[tuple[str, str], str] = {}  # names of rules, by attributes and body
         self._size = 0
         self.rules: list[str] = []
         self.markers: dict[str, int] = {}  # added tokens that are named, with their ids
 
-    def expression(self, format: Format, path: str, ends: _Ends | None) -> str:
+    def expression(self, format: Format, path: str, ends: _Ends) -> str:
         """Return an expression of a format and of what follows it. Raises APIError naming a part of `path`."""
         match format:
             case AnyText():
                 return self._until(self._free_text(format.excludes, path, ends), ends)
             case ConstString():
-                return f"{self._literal(format.value)} {_one(ends)}"
+                return f"{self._literal(format.value)} {ends.one}"
             case Regex():
                 return self._until(regular_expression(format.pattern, f"{path}.pattern"), ends)
             case JsonSchema():
                 if format.style != "json":
                     raise invalid(f"'{path}.style' must be 'json'.", f"{path}.style")
-                return f"{self._schema(format.json_schema, f'{path}.json_schema')} {_one(ends)}"
+                return f"{self._schema(format.json_schema, f'{path}.json_schema')} {ends.one}"
             case Combined():
                 items = [(item, f"{path}.elements[{index}]") for index, item in enumerate(format.elements)]
                 if format.type == "sequence":
@@ -92,21 +91,20 @@ class _Builder:
             case Tag():
                 return f"{self._literal(format.begin)} {self._inside(format, path, ends)}"
             case TriggeredTags():
-                return self.triggered(format, path, ends)
+                return self._triggered(format, path, ends)
             case TagsWithSeparator():
-                tags = (self.expression(tag, f"{path}.tags[{i}]", None) for i, tag in enumerate(format.tags))
+                tags = (self.expression(tag, f"{path}.tags[{i}]", _UNKNOWN) for i, tag in enumerate(format.tags))
                 tag = self._rule(_alternatives(tags))
                 more = "" if format.stop_after_first else f"({self._literal(format.separator)} {tag})*"
-                return f"({tag} {more}){'' if format.at_least_one else '?'} {_one(ends)}"
+                return f"({tag} {more}){'' if format.at_least_one else '?'} {ends.one}"
 
-    def triggered(self, format: TriggeredTags | OlderStructuralTag, path: str, ends: _Ends | None) -> str:
+    def _triggered(self, format: TriggeredTags, path: str, ends: _Ends) -> str:
         """Return an expression of free text with tags, and of what follows it. Raises APIError naming a part."""
-        field = "structures" if isinstance(format, OlderStructuralTag) else "tags"
-        rests: dict[str, list[str]] = {}  # expressions of tags after the beginning that ends the free text
-        for index, tag in enumerate(getattr(format, field)):
-            name = f"{path}.{field}[{index}]"
+        rests: dict[str, list[str]] = {}  # beginning that ends the free text → rests of its tags
+        for index, tag in enumerate(format.tags):
+            name = f"{path}.tags[{index}]"
             head, begin = self._divided(tag.begin, format.triggers, f"{name}.begin")
-            rest = f"{self._literal(begin)} {self._inside(tag, name, None)}"
+            rest = f"{self._literal(begin)} {self._inside(tag, name, _UNKNOWN)}"
             rests.setdefault(head, []).append(self._rule(rest))
         for index, trigger in enumerate(format.triggers):
             param = f"{path}.triggers[{index}]"
@@ -117,11 +115,11 @@ class _Builder:
         groups = {head: _alternatives(rules) for head, rules in rests.items()}
         first = _alternatives(f"{self._literal(head)} {rest}" for head, rest in groups.items())
         if format.at_least_one and format.stop_after_first:
-            return f"{first} {_one(ends)}"
+            return f"{first} {ends.one}"
         text = self._free_text(format.excludes, path, ends)
         later = _alternatives(f"{self._until(text, self._ends([head]))} {rest}" for head, rest in groups.items())
         if format.stop_after_first:
-            return _alternatives([f"{later} {_one(ends)}", self._until(text, ends)])
+            return _alternatives([f"{later} {ends.one}", self._until(text, ends)])
         return f"{first if format.at_least_one else ''} {later}* {self._until(text, ends)}"
 
     def _schema(self, schema: Any, param: str) -> str:
@@ -131,16 +129,16 @@ class _Builder:
         # A rule of its own, because references within the schema are relative to it.
         return self._rule(f"%json {json.dumps(rewritten(schema, param))}")
 
-    def _sequence(self, items: Sequence[tuple[Format, str]], ends: _Ends | None) -> str:
-        """Return an expression of elements in a row. Regular ones become one, as each alone would take all it can."""
+    def _sequence(self, items: Sequence[tuple[Format, str]], ends: _Ends) -> str:
+        """Return an expression of a sequence. Regular elements in a row become one terminal."""
         parts = []
         for regular, group in groupby(items, lambda item: self._is_regular(item[0])):
             run = [*group]
-            after = ends if run[-1] is items[-1] else None
+            after = ends if run[-1] is items[-1] else _UNKNOWN
             if regular:
                 parts.append(self._until(" ".join(_regular(*item) for item in run), after))
             else:
-                parts += [self.expression(*item, None) for item in run[:-1]]
+                parts += [self.expression(*item, _UNKNOWN) for item in run[:-1]]
                 parts.append(self.expression(*run[-1], after))
         return " ".join(parts)
 
@@ -151,14 +149,12 @@ class _Builder:
         """Whether a text has no added tokens."""
         return self.markers.keys().isdisjoint(self._pieces(text))
 
-    def _inside(self, tag: Tag | Structure, path: str, ends: _Ends | None) -> str:
+    def _inside(self, tag: Tag, path: str, ends: _Ends) -> str:
         """Return an expression of a tag after its beginning, and of what follows it."""
-        if isinstance(tag, Structure):
-            return f"{self._schema(tag.schema_, f'{path}.schema')} {self._literal(tag.end)} {_one(ends)}"
         if tag.end == "":
             return self.expression(tag.content, f"{path}.content", ends)
         own = self._ends([tag.end] if isinstance(tag.end, str) else tag.end)
-        return f"{self.expression(tag.content, f'{path}.content', own)} {_one(ends)}"
+        return f"{self.expression(tag.content, f'{path}.content', own)} {ends.one}"
 
     def _divided(self, begin: str, triggers: Sequence[str], param: str) -> tuple[str, str]:
         """Divide the beginning of a tag after its trigger, but not within an added token."""
@@ -174,9 +170,9 @@ class _Builder:
         return begin[:cut], begin[cut:]
 
     @staticmethod
-    def _free_text(excludes: Sequence[str], path: str, ends: _Ends | None) -> str:
+    def _free_text(excludes: Sequence[str], path: str, ends: _Ends) -> str:
         """Return the body of a terminal: any text without some. Raises APIError if nothing ends it."""
-        if ends is None:
+        if ends.unknown:
             raise invalid(f"'{path}' has no end: it must come last in its tag or in the answer.", path)
         if not excludes:
             return _TEXT
@@ -190,9 +186,9 @@ class _Builder:
             marked=tuple(text for text in texts if not self._is_plain(text)),
         )
 
-    def _until(self, body: str, ends: _Ends | None) -> str:
-        """Return an expression of a text that a terminal's `body` describes, and of the first text that may follow."""
-        if not ends or not ends.one:
+    def _until(self, body: str, ends: _Ends) -> str:
+        """Return an expression of a terminal with this `body`, and of the first text that may follow."""
+        if not ends.one:
             return self._rule(body, terminal=True)
         found = [self._rule(self._rule(f"{body} {ends.plain}", terminal=True), "[lazy]")] if ends.plain else []
         for end in ends.marked:
@@ -220,7 +216,7 @@ class _Builder:
         return [piece for piece in (*pieces, text[start:]) if piece]
 
     def _rule(self, body: str, attributes: str = "", *, terminal: bool = False) -> str:
-        """Add a rule, or a terminal, unless it exists, and return its name. Raises APIError if there are too many."""
+        """Add a rule or a terminal if it is new, and return its name. Raises APIError if there are too many."""
         key = ("terminal" if terminal else attributes, body)
         if key not in self._names:
             name = f"{'TAG' if terminal else 'tag'}_{len(self._names)}"
@@ -232,10 +228,6 @@ class _Builder:
                     f"'{self._param}' needs a grammar of more than {MAX_GRAMMAR_CHARACTERS} characters.", self._param
                 )
         return self._names[key]
-
-
-def _one(ends: _Ends | None) -> str:
-    return ends.one if ends else ""
 
 
 def _regular(format: Format, path: str) -> str:

@@ -16,7 +16,7 @@ class RequestMeter:
         self._metrics = metrics
         self._arrival = arrival
         self._last: dict[int, float] = {}  # time of each choice's last event
-        self._n = 0  # choices per prompt; 0: unknown
+        self._n = 0  # choices per prompt; 0 until they are known
         self._max_tokens: int | None = None
         self._generated: defaultdict[int, list[int]] = defaultdict(list)  # tokens of finished choices, by prompt
         self._reasons: dict[str, None] = {}  # why choices ended, in order
@@ -90,7 +90,7 @@ class RequestMeter:
         self.facts[name] = self.facts.get(name, 0) + count
 
     def finished(self, reason: str) -> None:
-        """Count why a choice ended: its finish reason, `abort` (the client left) or `error`. The log has each once."""
+        """Count why a choice ended: its finish reason, `abort` (the client left) or `error`."""
         self._metrics.count("request_success", label=reason)
         self._reasons[reason] = None
         self.facts["finish_reason"] = ",".join(self._reasons)

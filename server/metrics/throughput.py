@@ -6,17 +6,35 @@ import time
 from collections.abc import Callable
 
 from engine.api import Engine
-from server.metrics.registry import Metrics, Totals
+from engine.types import RoundReport
 
 log = logging.getLogger("knapserve.server")
 
 
 class ThroughputLog:
-    """Compute rates between two readings of the counters. An idle interval is not logged."""
+    """Sum up the rounds between two lines. An idle interval is not logged."""
 
-    def __init__(self, metrics: Metrics, engine: Engine, now: Callable[[], float] = time.monotonic) -> None:
-        self._metrics, self._engine, self._now = metrics, engine, now
-        self._before, self._then = metrics.totals(), now()
+    def __init__(self, engine: Engine, now: Callable[[], float] = time.monotonic) -> None:
+        self._engine, self._now = engine, now
+        self._begin()
+        engine.add_listener(self.round)
+
+    def _begin(self) -> None:
+        self._since = self._now()
+        self._generated = self._read = self._drafted = self._accepted = self._decoded = 0  # tokens
+        self._plain = 0.0  # predicted tokens of plain decoding in the time of `_decoded`
+
+    def round(self, report: RoundReport) -> None:
+        """Add a round. If it has prompt tokens, its time does not measure decoding."""
+        seconds = report.draft_seconds + report.verify_seconds + report.search_seconds + report.other_seconds
+        self._read += report.prompt_tokens
+        for part in report.rounds:
+            self._generated += part.emitted
+            self._drafted += part.drafted
+            self._accepted += part.accepted
+            if part.plain_tpt is not None and not part.copied and not report.prompt_tokens:
+                self._decoded += part.emitted
+                self._plain += part.plain_tpt * seconds
 
     async def every(self, seconds: float) -> None:
         """Log a line every `seconds`, until cancelled."""
@@ -31,21 +49,18 @@ class ThroughputLog:
         `acceptance` is the share of drafted tokens that were accepted, `speedup` the generated tokens over the
         predicted tokens of plain decoding. Both are absent without data.
         """
-        totals, now = self._metrics.totals(), self._now()
-        tokens, seconds = Totals(*(a - b for a, b in zip(totals, self._before, strict=True))), now - self._then
-        self._before, self._then = totals, now
-        stats = self._engine.stats()
-        if seconds <= 0 or not (any(tokens) or stats.running or stats.waiting):
-            return None
+        stats, seconds = self._engine.stats(), self._now() - self._since
         facts = {
-            "generated": round(tokens.generated / seconds, 1),
-            "read": round(tokens.prompt / seconds, 1),
+            "generated": round(self._generated / seconds, 1),
+            "read": round(self._read / seconds, 1),
             "running": stats.running,
             "waiting": stats.waiting,
             "kv_usage": round(stats.kv_usage, 4),
         }
-        if tokens.drafted:
-            facts["acceptance"] = round(tokens.accepted / tokens.drafted, 3)
-        if tokens.plain:
-            facts["speedup"] = round(tokens.decoded / tokens.plain, 2)
-        return facts
+        if self._drafted:
+            facts["acceptance"] = round(self._accepted / self._drafted, 3)
+        if self._plain:
+            facts["speedup"] = round(self._decoded / self._plain, 2)
+        idle = not (self._generated or self._read or stats.running or stats.waiting)
+        self._begin()
+        return None if idle else facts

@@ -25,7 +25,7 @@ def run(args: argparse.Namespace, _: EngineConfig) -> int:
     if args.folder is not None and not args.folder.is_dir():
         raise ConfigError(f"{args.folder} is not a folder")
     for argument, path in sorted(_models(args.folder)):
-        split = path.name.replace("-00001-of-", "-*-of-")  # the files of a split model
+        split = path.name.replace("-00001-of-", "-*-of-")  # matches all files of a split model
         files = path.glob("*.safetensors") if path.is_dir() else path.parent.glob(split)
         print(f"{sum(file.stat().st_size for file in files) / 1e6:>9,.0f} MB  {argument}: {_verdict(path)}")
     return 0

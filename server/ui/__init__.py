@@ -15,7 +15,7 @@ _SCRIPT = re.compile(r'<script src="([\w./]+)"></script>')
 @dataclass(frozen=True)
 class Document:
     html: str
-    policy: str  # its Content-Security-Policy
+    policy: str  # the Content-Security-Policy of the page
 
 
 @cache

@@ -40,7 +40,7 @@ from papers.settings import LayerSkipConfig
 from server.answer.calls import make_parser
 from server.config import TOOL_FORMATS
 from server.conversation import Tool
-from server.forms.grammar import grammar_of, tool_call_grammar
+from server.forms.grammar import Answer, grammar_of, tool_call_grammar
 from tests.support import PREPARED
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 from tests.support.timed import Delegate
@@ -307,8 +307,8 @@ TOOLS = [
 
 def test_a_model_may_open_its_reasoning_before_a_structured_answer(core: EngineCore, begin: Begin) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    expression = f"%json {json.dumps(schema)}"
-    grammar = grammar_of(schema, expression, None, thinking=False, optional=False, think_open='"<think>"')
+    answer = Answer("a", f"%json {json.dumps(schema)}")
+    grammar = grammar_of(answer, None, thought='("<think>" think)?', think_close='"</think>"')
     assert grammar is not None
 
     def follows(text: str) -> bool:
@@ -339,7 +339,7 @@ def marked(core: EngineCore) -> Iterator[tuple[Processors, dict[str, int]]]:
 def test_drafts_roll_back_over_markers(marked: tuple[Processors, dict[str, int]]) -> None:
     processors, ids = marked
     rules = tool_call_grammar("hermes", [tool("time")], lambda marker: f"<[{ids[marker]}]>", parallel=True)
-    grammar = grammar_of(None, "", rules, thinking=False, optional=False)
+    grammar = grammar_of(None, rules)
     assert grammar is not None
     call = ids_of_text(processors, '\n{"name": "time", "arguments": {}}\n')
     text = [ids["<tool_call>"], *call]
@@ -361,7 +361,7 @@ def test_drafts_roll_back_over_markers(marked: tuple[Processors, dict[str, int]]
 def test_reasoning_may_end_with_a_token_of_its_own(marked: tuple[Processors, dict[str, int]]) -> None:
     processors, ids = marked
     close = ids["</think>"]
-    grammar = grammar_of(None, '"yes" | "no"', None, thinking=True, optional=False, think_close=f"<[{close}]>")
+    grammar = grammar_of(Answer("a", '"yes" | "no"'), None, thought="think", think_close=f"<[{close}]>")
     assert grammar is not None
     for thought in ("", "Hm, {free text"):
         matcher = processors.begin(grammar, "")
@@ -426,7 +426,7 @@ def test_an_error_about_a_schema_shows_no_grammar(begin: Begin, schema: Any) -> 
     call = tool_call_grammar("hermes", TOOLS, json.dumps, parallel=False)
     rule = f"arguments_0: %json {json.dumps(schema)}"
     rules = "\n".join(rule if line.startswith("arguments_0:") else line for line in call.split("\n"))
-    for grammar in (schema_of(schema), grammar_of(None, "", rules, thinking=False, optional=False)):
+    for grammar in (schema_of(schema), grammar_of(None, rules)):
         assert grammar is not None
         with pytest.raises(RequestError, match=r"'\S+' cannot be enforced: [A-Za-z ]+") as refused:
             begin(grammar)
@@ -683,7 +683,7 @@ def test_every_call_that_a_grammar_allows_is_parsed_as_a_call(
         return json.dumps(text) if token is None else f"<[{token}]>"
 
     rules = tool_call_grammar(kind, TOOLS, marker, parallel=parallel)
-    grammar = grammar_of(None, "", rules, thinking=thinking, optional=False)
+    grammar = grammar_of(None, rules, thought="think" if thinking else "", think_close='"</think>"')
     assert grammar is not None
     most = 0
     for seed in range(10):

@@ -13,6 +13,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from engine.errors import ModelError, RequestError
+from engine.sandbox.host import Sandbox
 from engine.text import rendering
 from engine.text.tokenizer import Tokenizer
 from tests.support import PREPARED
@@ -266,3 +267,12 @@ def test_a_template_that_took_too_long_has_less_time_for_a_while(
         with pytest.raises(RequestError, match=f"more than {seconds}"):
             tokenizer.render_chat([{"role": "user", "content": "hang"}])
         assert tokenizer.render_chat(CHATS["one"]) == "Hi"
+
+
+def test_the_process_that_forks_has_no_other_threads() -> None:
+    """A child would inherit the locks that they hold."""
+    sandbox = Sandbox("engine.text.render", 1000, 2**28)
+    child = sandbox.fork(1000)
+    parent = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[1])
+    assert len([*Path(f"/proc/{parent}/task").iterdir()]) == 1
+    sandbox.end()

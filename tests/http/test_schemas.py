@@ -91,12 +91,12 @@ CONVERTED: dict[str, tuple[Any, list[str], list[str]]] = {
     "other properties beside alternatives": (
         {"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
         ['{"a": 1}', '{"b": [1.5], "c": 2}'],
-        ["{}", '{"a": 1e5}', '{"b": 1, "c": [1e5]}'],
+        ["{}", '{"c": 1}'],
     ),
     "properties beside required ones": (
         {"allOf": [{"type": "object", "properties": {"a": {}}}, {"required": ["b"]}]},
         ['{"a": 1, "b": 2}'],
-        ['{"a": 1}', '{"b": 1e5}'],
+        ['{"a": 1}', "{}"],
     ),
     "items beside a count": (
         {"type": "array", "items": {"type": "number"}, "anyOf": [{"minItems": 2}, {"maxItems": 0}]},
@@ -106,7 +106,7 @@ CONVERTED: dict[str, tuple[Any, list[str], list[str]]] = {
     "alternatives of a type": (
         {"type": "object", "required": ["k"], "oneOf": [{"properties": {"k": {"const": k}}} for k in "ab"]},
         ['{"k": "a", "x": 1}'],
-        ['{"x": 1}', '{"k": "b", "x": 1e5}'],
+        ['{"x": 1}', '{"k": "c"}'],
     ),
     "patterns of names beside required ones": (  # whose intersection llguidance does not end
         {"type": "object", "patternProperties": {"^a": {}}, "anyOf": [{"required": ["b"]}]},
@@ -242,15 +242,15 @@ CONVERTED: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"nodes": [{}, {"nodes": []}]}'],
         ['{"nodes": [1]}'],
     ),
-    "absolute identifiers": (
+    "identifiers and anchors": (
         {
             "$id": "https://e.com/root.json",
             **CLOSED,
             "properties": {
                 "p": {"$ref": "https://e.com/root.json#/$defs/a"},
-                "q": {"$ref": "https://e.com/b.json"},
+                "q": {"$ref": "b.json"},
                 "r": {"$ref": "b.json#/items"},
-                "s": {"$ref": "b.json#c"},
+                "s": {"$ref": "#c"},
                 "t": {"$ref": "#/$defs/a"},
             },
             "$defs": {
@@ -260,19 +260,6 @@ CONVERTED: dict[str, tuple[Any, list[str], list[str]]] = {
         },
         ['{"p": 1, "q": [""], "r": "", "s": "", "t": 2}'],
         ['{"p": ""}', '{"q": 1}', '{"r": 1}', '{"s": 1}'],
-    ),
-    "identifiers within identifiers": (
-        {
-            "$id": "https://e.com/root.json",
-            "$ref": "a/list.json",
-            "$defs": {
-                "list": {"$id": "a/list.json", "type": "array", "items": {"$ref": "item.json"}},
-                "item": {"$id": "a/item.json", "$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}},
-                "other": {"$id": "item.json", "type": "string"},
-            },
-        },
-        ["[1]"],
-        ['["a"]'],
     ),
     "a discriminated union": (
         {
@@ -375,7 +362,7 @@ def test_what_no_grammar_enforces_is_dropped_unless_the_request_is_strict(schema
         assert named in refusal(change, "tools[1].function.parameters")
 
 
-BIG = [0, -5, 2**53, 2**63 - 1, 2**63 - 1024, -(2**63) + 1024, 7 * 2**60, 10**19, -(10**22), 0.1, -2.5e-7, 1e22, 1e300]
+BIG = [0, -5, 2**53, -(2**53), 0.1, -2.5e-7, 1e22, 1e300]
 
 
 @pytest.mark.parametrize("number", BIG)
@@ -437,10 +424,6 @@ NO_OBJECTS: list[Any] = [
     {"type": "integer"},
     {"type": "array", "items": {"type": "string"}, "required": ["a"]},
     {"type": ["string", "null"]},
-    {"const": 3},
-    {"enum": [1, "a"]},
-    {"anyOf": [{"type": "string"}, {"type": "null"}]},
-    {"allOf": [{"type": "object"}, {"type": "string"}]},
     {"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}},
     True,
     5,
@@ -506,7 +489,7 @@ def test_white_space_and_digits_are_bounded() -> None:
 
 
 BEYOND = [{"minimum": 2**63}, {"minimum": 1e300}, {"maximum": -1e19}, {"minimum": -(2**63), "maximum": -(2**63)}]
-ROUNDED = [2**53 + 1, -(2**63), 2**63, 2**64 - 1, 2**70 + 1, 10**400]
+ROUNDED = [2**53 + 1, 7 * 2**60, -(2**63), 2**63, 2**64 - 1, 2**70 + 1, 10**400]
 MALFORMED: list[tuple[Any, str]] = [
     ({"type": 5}, "'type'"),
     ({"type": []}, "'type'"),
@@ -521,14 +504,13 @@ MALFORMED: list[tuple[Any, str]] = [
     ({"pattern": 5}, "'pattern'"),
     ({"enum": []}, "'enum'"),
     ({"multipleOf": 0}, "'multipleOf'"),
-    ({"$ref": "#"}, "leads back to itself"),
-    ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}, "leads back"),
     ({"$ref": "http://there.is/none"}, "'http://there.is/none'"),
     ({"$ref": 5}, "'5'"),
     ({"$ref": ["#"]}, "leads to no part"),
     ({"$dynamicRef": {}}, "leads to no part"),
     ({"properties": {"a": {}}, "$ref": "#/anyOf/" + "9" * 5000, "anyOf": [{}]}, "leads to no part"),
     ({"$id": "https://[", "$ref": "http://["}, "leads to no part"),
+    ({"$ref": "#/"}, "leads to no part"),
     ({"patternProperties": True}, "'patternProperties'"),
     ({"properties": {}, "patternProperties": 5}, "'patternProperties'"),
     ({"not": {}}, "No value"),
@@ -546,7 +528,7 @@ def test_a_malformed_schema_is_refused_by_keyword(schema: Any, said: str) -> Non
         "tools": [tool({}), tool({"type": "object", "properties": {"a": schema}}, "g")],
         "tool_choice": "required",
     }
-    if not {"$defs", "not"} & schema.keys() and schema != {"$ref": "#"}:
+    if not {"$defs", "not"} & schema.keys():
         assert said in refusal(change, "tools[1].function.parameters")
 
 
@@ -708,8 +690,19 @@ def test_an_anchor_that_is_not_there_is_no_reference_to_the_root() -> None:
         rewritten({"type": "object", "properties": {"a": {"$ref": "#None"}}}, "x")
 
 
-def test_long_chains_of_references_are_followed_once() -> None:
+def test_long_chains_of_references_are_followed() -> None:
     chain = {str(place): {"$ref": f"#/$defs/{place + 1}"} for place in range(200)} | {"200": {"type": "boolean"}}
     many = {f"p{index}": {"$ref": "#/$defs/0"} for index in range(50)}
-    found = rewritten({"type": "object", "properties": many, "$defs": chain}, "x")
-    assert found["$defs"][found["properties"]["p49"]["$ref"].rpartition("/")[2]] == {"type": "boolean"}
+    check({"type": "object", "properties": many, "$defs": chain}, ['{"p49": true}'], ['{"p49": 1}'])
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+    ],
+)
+def test_a_reference_that_leads_back_to_itself_is_refused(schema: Any) -> None:
+    with pytest.raises(ValueError, match="no text matches"):
+        build(BYTES, grammar(answer_format(schema)))

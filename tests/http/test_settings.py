@@ -128,7 +128,7 @@ def test_a_bad_variable_is_refused_by_name(environ: dict[str, str], said: str) -
     ("text", "said"),
     [
         ("numbr = 1", "unknown setting 'numbr'; did you mean 'number'?"),
-        ("number = true", "number: expected int"),
+        ("number = true", "number: expected an integer"),
         ("number = 1.5", "number: expected an integer"),
         ("number = [1]", "number: expected a single value"),
         ("names = 5", "names: expected a list"),

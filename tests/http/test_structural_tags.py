@@ -272,10 +272,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "an older schema": (
         OLDER | {"structures": [OLDER["structures"][0] | {"schema": {"minimum": "a"}}]},
-        ".structures[0].schema",
+        ".format.tags[0].content.json_schema",
     ),
-    "an older trigger too many": (OLDER | {"triggers": ["<fn=", "x"]}, ".triggers[1]"),
-    "an older tag without a trigger": (OLDER | {"triggers": ["x"]}, ".structures[0].begin"),
+    "an older trigger too many": (OLDER | {"triggers": ["<fn=", "x"]}, ".format.triggers[1]"),
+    "an older tag without a trigger": (OLDER | {"triggers": ["x"]}, ".format.tags[0].begin"),
     "an endless text before another": ({"format": NO_END}, ".format.elements[0]"),
     "an endless tag in a list": (
         {"format": PAIRS | {"tags": [tag("(", triggered(), "")]}},

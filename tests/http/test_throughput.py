@@ -11,7 +11,6 @@ import pytest
 from engine.errors import ConfigError
 from engine.types import RequestRound, RoundReport
 from server.config import ServerConfig
-from server.metrics.registry import Metrics
 from server.metrics.throughput import ThroughputLog
 from tests.support.fake import FakeEngine
 from tests.support.harness import Live
@@ -31,35 +30,34 @@ def a_round(part: RequestRound, seconds: float) -> RoundReport:
 
 
 @pytest.fixture
-def watched() -> tuple[Metrics, FakeEngine, Seconds, ThroughputLog]:
+def watched() -> tuple[FakeEngine, Seconds, ThroughputLog]:
     engine, seconds = FakeEngine(), Seconds()
-    metrics = Metrics(engine, "m")
-    return metrics, engine, seconds, ThroughputLog(metrics, engine, seconds)
+    return engine, seconds, ThroughputLog(engine, seconds)
 
 
 def test_rates_cover_the_time_since_the_last_line(
-    watched: tuple[Metrics, FakeEngine, Seconds, ThroughputLog],
+    watched: tuple[FakeEngine, Seconds, ThroughputLog],
 ) -> None:
-    metrics, engine, seconds, lines = watched
+    engine, seconds, lines = watched
     drafted = RequestRound("a", "knapspec", 4, 5, 3, 5, 9, 1, 1, 8.0, 0.5, plain_tpt=2.0)
-    metrics.round(a_round(drafted, 1.0))
+    lines.round(a_round(drafted, 1.0))
     seconds.now += 2
     facts = lines.facts()
     assert facts is not None
     assert facts["generated"] == 2.0
     assert (facts["acceptance"], facts["speedup"]) == (0.6, 2.0)
     engine.running.add("a")
-    metrics.round(a_round(RequestRound("a", "knapspec", 1, 0, 0, 0, 9, 0, 0, 2.0, None, plain_tpt=2.0), 0.5))
+    lines.round(a_round(RequestRound("a", "knapspec", 1, 0, 0, 0, 9, 0, 0, 2.0, None, plain_tpt=2.0), 0.5))
     seconds.now += 0.5
     facts = lines.facts()
     assert facts == {"generated": 2.0, "read": 0.0, "running": 1, "waiting": 0, "kv_usage": 0.5, "speedup": 1.0}
 
 
 def test_a_policy_without_predictions_has_no_speed_up(
-    watched: tuple[Metrics, FakeEngine, Seconds, ThroughputLog],
+    watched: tuple[FakeEngine, Seconds, ThroughputLog],
 ) -> None:
-    metrics, _, seconds, lines = watched
-    metrics.round(a_round(RequestRound("a", "none", 1, 0, 0, 0, 9, 0, 0, None, None), 1.0))
+    _, seconds, lines = watched
+    lines.round(a_round(RequestRound("a", "none", 1, 0, 0, 0, 9, 0, 0, None, None), 1.0))
     seconds.now += 1
     facts = lines.facts()
     assert facts is not None
@@ -67,8 +65,8 @@ def test_a_policy_without_predictions_has_no_speed_up(
     assert "acceptance" not in facts
 
 
-def test_an_idle_engine_logs_no_line(watched: tuple[Metrics, FakeEngine, Seconds, ThroughputLog]) -> None:
-    _, engine, seconds, lines = watched
+def test_an_idle_engine_logs_no_line(watched: tuple[FakeEngine, Seconds, ThroughputLog]) -> None:
+    engine, seconds, lines = watched
     seconds.now += 10
     assert lines.facts() is None
     engine.running.add("slow")
@@ -94,10 +92,10 @@ def test_lines_are_logged_at_the_interval_that_is_set(
 
 
 def test_a_line_is_logged_until_the_log_is_cancelled(
-    watched: tuple[Metrics, FakeEngine, Seconds, ThroughputLog], caplog: pytest.LogCaptureFixture
+    watched: tuple[FakeEngine, Seconds, ThroughputLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "knapserve.server")
-    _, engine, seconds, lines = watched
+    engine, seconds, lines = watched
     engine.running.add("slow")
     seconds.now += 1
 

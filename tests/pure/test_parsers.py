@@ -76,11 +76,11 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
         [("time", {})],
     ),
     "text around": (
-        *(HERMES, f"Let me. {CALL}\n\nAnd then {CALL}\nDone.\n", "Let me.\n\nAnd then\nDone.", ""),
+        *(HERMES, f"Let me. {CALL}\n\nAnd then {CALL}\nDone.\n", "Let me.\n\nAnd then\n\nDone.", ""),
         [("time", {}), ("time", {})],
     ),
     "text around two": (
-        *(HERMES, f"\nLet me.\n{CALL}{CALL}Done.", "\nLet me.\nDone.", "", [("time", {}), ("time", {})]),
+        *(HERMES, f"\nLet me.\n{CALL}{CALL}Done.", "\nLet me.\n\nDone.", "", [("time", {}), ("time", {})]),
     ),
     "white space around": (HERMES, f" {CALL} {CALL} x", "x", "", [("time", {}), ("time", {})]),
     "no closing tag": (HERMES, f"<tool_call>{TIME}\n<tool_call>{TIME}", "", "", [("time", {}), ("time", {})]),
@@ -117,11 +117,11 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
     "llama, JSON with a name": (LLAMA, '{"name": "Bob", "age": 5}', '{"name": "Bob", "age": 5}', "", []),
     "mistral, text after": (MISTRAL, f"[TOOL_CALLS][{TIME}] ok then", "ok then", "", [("time", {})]),
     "mistral, text around": (
-        *(MISTRAL, f"Well.[TOOL_CALLS][{TIME}]\n\nAnd [TOOL_CALLS]f[ARGS]{{}} ok", "Well.\n\nAnd  ok", ""),
+        *(MISTRAL, f"Well.[TOOL_CALLS][{TIME}]\n\nAnd [TOOL_CALLS]f[ARGS]{{}} ok", "Well.\n\nAnd\n\nok", ""),
         [("time", {}), ("f", {})],
     ),
     "mistral, no marker of arguments": (
-        *(MISTRAL, 'Well.[TOOL_CALLS]f{"a": 1}[TOOL_CALLS]g[CALL_ID]x1 {"b": {}}\nOk {c}', "Well.\nOk {c}", ""),
+        *(MISTRAL, 'Well.[TOOL_CALLS]f{"a": 1}[TOOL_CALLS]g[CALL_ID]x1 {"b": {}}\nOk {c}', "Well.\n\nOk {c}", ""),
         [("f", {"a": 1}), ("g", {"b": {}})],
     ),
     "mistral, no call": (MISTRAL, "[TOOL_CALLS] is {a}, b{c}", " is {a}, b{c}", "", []),
@@ -131,7 +131,7 @@ CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
         [("weather", WEATHER_ARGUMENTS), ("time", {})],
     ),
     "mistral, new": (
-        *(MISTRAL, 'Well. [TOOL_CALLS]f[ARGS]{"a": {"b": "]}"}}[TOOL_CALLS]g[ARGS]{}', "Well. ", ""),
+        *(MISTRAL, 'Well. [TOOL_CALLS]f[ARGS]{"a": {"b": "]}"}}[TOOL_CALLS]g[ARGS]{}', "Well.", ""),
         [("f", {"a": {"b": "]}"}}), ("g", {})],
     ),
     "mistral, text": (MISTRAL, "[TOOL] x [", "[TOOL] x [", "", []),
@@ -253,23 +253,14 @@ def test_each_piece_of_the_arguments_is_shown_at_once_as_it_is_written(
 
 
 @given(st.lists(st.sampled_from(["a", " ", "\n", CALL, f"<tool_call>{TIME} \n}}\n</tool_call>"]), max_size=12))
-def test_the_last_white_space_around_calls_is_kept_between_texts(parts: list[str]) -> None:
-    message = "".join(parts)
-    runs: list[list[str]] = [[""]]  # of white space between calls, before, between and after texts
-    for part in parts:
-        if part == "a":
-            runs.append([""])
-        elif part.isspace():
-            runs[-1][-1] += part
-        else:
-            runs[-1].append("")
-    first, last = runs[0], runs[-1]
-    gaps = [next((run for run in reversed(gap) if run), "") for gap in runs]
-    gaps[0] = gaps[0] if len(first) == 1 else ""
-    called = any(len(gap) > 1 for gap in runs)
-    if called and last is not first:
-        gaps[-1] = ""
-    assert parsed(HERMES, [message])[0] == "a".join(gaps)
+def test_texts_around_calls_are_stripped_and_become_paragraphs(parts: list[str]) -> None:
+    texts = "".join(part if len(part) == 1 else "|" for part in parts).split("|")
+    stripped = [text.strip() for text in texts if text.strip()]
+    if len(texts) == 1:
+        stripped = texts
+    elif texts[0].strip():  # its first white space has been sent before there was a call
+        stripped[0] = texts[0].rstrip()
+    assert parsed(HERMES, ["".join(parts)])[0] == "\n\n".join(stripped)
 
 
 def test_arguments_are_streamed_before_the_call_is_complete() -> None:

@@ -31,9 +31,9 @@ def shown(parts: Sequence[str], stops: tuple[str, ...]) -> str:
         so_far += watch.push(part)
         assert said.startswith(so_far)
         assert not any(stop in so_far for stop in stops)
-        assert watch.stopped == any(stop in said for stop in stops)
+        assert (watch.found is not None) == any(stop in said for stop in stops)
         held = said[len(so_far) :]
-        assert watch.stopped or not held or any(stop.startswith(held) for stop in stops)
+        assert watch.found is not None or not held or any(stop.startswith(held) for stop in stops)
     return so_far + watch.flush()
 
 
@@ -59,7 +59,7 @@ def test_a_stop_string_counts_only_if_it_ends_after_the_minimum(
         free = len(said) if i < from_ else free
     ends = [(where + len(stop), where) for stop in stops for where in range(len(text)) if text.startswith(stop, where)]
     found = min((end for end in ends if end[0] > free), default=None)
-    assert watch.stopped == (found is not None)
+    assert (watch.found is not None) == (found is not None)
     if found is None:
         assert so_far + watch.flush() == text
     else:
