@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from engine.errors import KnapServeError
 from engine.types import TokenEvent
 from server import openapi
-from server.answer.pieces import Chunker, Usage
+from server.answer.pieces import Chunker, UsageChunks
 from server.answer.writer import ReplyWriter
 from server.apis import bodies, replies
 from server.apis.messages.api import MessagesApi
@@ -138,7 +138,7 @@ async def _frames(
 
 
 async def _complete_reply(generation: Generation, parsed: ParsedRequest, writer: ReplyWriter) -> Response:
-    chunker = Chunker(parsed.format, Usage.AT_END)
+    chunker = Chunker(parsed.format, UsageChunks.AT_END)
 
     def add(index: int, event: TokenEvent) -> None:
         writer.add(chunker.step(index, event))

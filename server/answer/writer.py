@@ -2,21 +2,23 @@
 
 import json
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from server.answer.pieces import Chunk, Piece
+from server.answer.pieces import Chunk, Finish, Piece, Usage
 from server.edge.errors import APIError
 
 Body = dict[str, Any]
 
 
+Event = tuple[str, Body]  # its name and its object, of which values may be encoded already
+
+
 class Encoded(str):
     """A value's JSON text in ASCII, for values that are written several times."""
 
-
-Event = tuple[str, Body | Encoded]
 
 # ASCII only: some clients treat U+2028 as the end of a line. One encoder, because json.dumps builds one per call.
 encode_event = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -79,26 +81,26 @@ class BlockWriter(ReplyWriter):
 
     def __init__(self) -> None:
         self.block: Block | None = None  # the last one, until it is complete
-        self.end: Piece | None = None  # the last piece of the answer
-        self.usage: Body | None = None  # so far, as chat completions have it
+        self.finish: Finish | None = None  # how the answer has ended
+        self.usage: Usage | None = None  # so far
 
     @abstractmethod
     def begin_answer(self) -> Iterable[Event]: ...
 
-    def begin(self, block: Block) -> Iterable[Event]:
-        return ()
+    @abstractmethod
+    def begin(self, block: Block) -> Iterable[Event]: ...
 
     @abstractmethod
     def extend(self, block: Block, text: str, piece: Piece) -> Iterable[Event]:
         """Return the events for more text of the open block. `piece` has its log-probabilities."""
 
+    @abstractmethod
     def close(self, block: Block, *, complete: bool) -> Iterable[Event]:
         """Return the events that end a block. It is not `complete` if the answer fails within it."""
-        return ()
 
     @abstractmethod
-    def end_answer(self, chunk: Chunk) -> Iterable[Event]:
-        """Return the events after the last block, with the usage and metrics of the last chunk."""
+    def end_answer(self) -> Iterable[Event]:
+        """Return the events after the last block."""
 
     @abstractmethod
     def reply(self) -> Body:
@@ -110,11 +112,11 @@ class BlockWriter(ReplyWriter):
         self.usage = chunk.usage or self.usage
         if piece is None:
             yield from self.close_block(complete=True)
-            yield from self.end_answer(chunk)
+            yield from self.end_answer()
         elif piece.opening:
             yield from self.begin_answer()
-        elif piece.finish_reason is not None:
-            self.end = piece
+        elif piece.finish is not None:
+            self.finish = piece.finish
         else:
             yield from self._continue(piece)
 
@@ -159,17 +161,14 @@ class BlockWriter(ReplyWriter):
         """Return events as a stream has them."""
         frames = []
         for name, event in events:
-            data = event if isinstance(event, Encoded) else encode_event(event)
+            data = encoded(event) if Encoded in map(type, event.values()) else encode_event(event)
             frames.append(f"event: {name}\ndata: {data}\n\n")
         return "".join(frames).encode("ascii")
 
-    def error(self, error: APIError) -> bytes:
-        return self.written([("error", dict(error.body()))])
-
     def add(self, chunks: Iterable[Chunk]) -> None:
         for chunk in chunks:
-            for _ in self.events(chunk):
-                pass
+            if chunk.piece is None or not chunk.piece.opening:
+                deque(self.events(chunk), maxlen=0)
 
     def encode(self) -> bytes:
         return encoded(self.reply()).encode("ascii")

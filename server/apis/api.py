@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from server.answer.writer import ReplyWriter
 from server.apis.fields import FieldCheck
+from server.apis.logprobs import TokenTexts
 from server.edge.errors import invalid
 from server.edge.reading import validate, whole
 from server.options import MAX_BIASES, Options
@@ -28,6 +29,7 @@ class Model:
 
     preparer: Preparer
     encoder: Encoder
+    texts: TokenTexts
     chats: ChatPrompts
     fingerprint: str  # digest of what determines the text beside the request
 

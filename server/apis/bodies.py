@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
 
-from server.answer.pieces import Usage
+from server.answer.pieces import UsageChunks
 from server.apis.parts import MAX_AGENT_TOOLS, text_instead
 from server.conversation import MAX_TURNS, Form, FormKind
 from server.edge.errors import invalid
 from server.edge.reading import NullableModel, RequestModel
 from server.options import MAX_COUNT, Name, Options, StopString, TokenId, ToolName
+from server.prepare import Ask
 
 MAX_STOP_STRINGS = 4
 MAX_PROMPTS = 2048
@@ -114,6 +115,11 @@ class ToolChoice(RequestModel):
     allowed_tools: AllowedTools | None = None
 
 
+def stop_strings(stop: str | Sequence[str] | None) -> Sequence[str]:
+    """Return the stop strings of a field that may have one or several."""
+    return [stop] if isinstance(stop, str) else stop or ()
+
+
 class GenerationRequest(Options):
     """Fields of both chat completions and completions."""
 
@@ -134,24 +140,23 @@ class GenerationRequest(Options):
     return_rounds: bool = Field(default=False, description="Return the draft and verification rounds of each choice.")
     stream_options: StreamOptions | None = None
 
-    @property
-    def stop_strings(self) -> Sequence[str]:
-        if self.stop is None:
-            return ()
-        return [self.stop] if isinstance(self.stop, str) else self.stop
-
-    @property
-    def usage(self) -> Usage:
-        """Which chunks of a stream have the usage."""
-        options = self.stream_options or StreamOptions()
-        if not options.include_usage:
-            return Usage.NEVER
-        return Usage.ALWAYS if options.continuous_usage_stats else Usage.AT_END
-
-    def check_stream(self) -> None:
-        """Raise APIError if a request without a stream has options of one."""
-        if self.stream_options not in (None, StreamOptions()) and not self.stream:
+    def ask(self, max_tokens: int | None, logprobs: int | None, *, prompt_logprobs: bool = False) -> Ask:
+        """Return what the client asks for beside the prompt. Raises APIError for options of a stream without one."""
+        options, usage = self.stream_options or StreamOptions(), UsageChunks.NEVER
+        if options != StreamOptions() and not self.stream:
             raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
+        if options.include_usage:
+            usage = UsageChunks.ALWAYS if options.continuous_usage_stats else UsageChunks.AT_END
+        return Ask(
+            self,
+            max_tokens,
+            stop=stop_strings(self.stop),
+            n=self.n,
+            logprobs=logprobs,
+            prompt_logprobs=prompt_logprobs,
+            usage=usage,
+            rounds=self.return_rounds,
+        )
 
     def form(self) -> Form | None:
         """Return what the answer must match, or None for text. Raises APIError if several fields ask for a form."""

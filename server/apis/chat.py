@@ -1,18 +1,17 @@
 """OpenAI's chat completions: messages become turns of a conversation."""
 
-import uuid
 from collections.abc import Sequence
 
 from server.answer.writer import ReplyWriter
 from server.apis import bodies
 from server.apis.api import Api
-from server.apis.chunks import ChatChoices, ChunkWriter, envelope
+from server.apis.chunks import ChatWriter
 from server.apis.fields import CHAT_FIELDS
 from server.apis.parts import CUSTOM_INPUT, arguments_of, template_variables
 from server.conversation import Call, Choice, Conversation, Role, Tool, Turn
 from server.edge.errors import invalid
 from server.edge.reading import read_object
-from server.prepare import Ask, ParsedRequest
+from server.prepare import ParsedRequest
 
 
 class ChatApi(Api):
@@ -23,23 +22,14 @@ class ChatApi(Api):
     def parse(self, raw: bytes, key: str) -> tuple[ParsedRequest, ReplyWriter]:
         request = self.read(bodies.ChatCompletionRequest, read_object(raw))
         self.model.preparer.check(request, request.n)
-        request.check_stream()
+        limit = request.max_tokens if request.max_completion_tokens is None else request.max_completion_tokens
+        ask = request.ask(limit, (request.top_logprobs or 0) if request.logprobs else None)
         if request.top_logprobs and not request.logprobs:
             raise invalid("'top_logprobs' requires 'logprobs': true.", "top_logprobs")
-        limit = request.max_tokens if request.max_completion_tokens is None else request.max_completion_tokens
         prompt = self.model.chats.prompt(_conversation(request), limit)
-        ask = Ask(
-            request,
-            limit,
-            stop=request.stop_strings,
-            n=request.n,
-            logprobs=(request.top_logprobs or 0) if request.logprobs else None,
-            usage=request.usage,
-            rounds=request.return_rounds,
-        )
-        parsed = self.model.preparer.prepare(f"chatcmpl-{uuid.uuid4().hex}", prompt, ask, self.prompt_path)
+        parsed = self.model.preparer.prepare("chatcmpl-", prompt, ask, self.prompt_path)
         short = self.model.chats.tool_format == "mistral"
-        return parsed, ChunkWriter(envelope(parsed, self.model.fingerprint), ChatChoices(short_ids=short), parsed.usage)
+        return parsed, ChatWriter(parsed, self.model.fingerprint, self.model.texts, short_ids=short)
 
 
 def _conversation(request: bodies.ChatCompletionRequest) -> Conversation:

@@ -1,7 +1,6 @@
 """The endpoints /tokenize and /detokenize, in vLLM's formats."""
 
 from engine.types import EngineInfo
-from server.answer.logprobs import TokenTexts
 from server.apis.api import Model
 from server.apis.bodies import DetokenizeRequest, TokenizeRequest
 from server.apis.chat import continues, tools, turns
@@ -16,7 +15,6 @@ class TokenizeService:
 
     def __init__(self, info: EngineInfo, model: Model) -> None:
         self._info, self._model = info, model
-        self._texts = TokenTexts(model.encoder.tokenizer)
 
     def tokenize(self, raw: bytes) -> Tokenized:
         """Tokenise a prompt or a rendered chat. Raises APIError, RequestError."""
@@ -42,7 +40,7 @@ class TokenizeService:
             )
             text = self._model.chats.render(talk, talk.tools)
             found = self._model.chats.encode(talk, text, special=special)
-        names = [self._texts.text(token) for token in found] if request.return_token_strs else None
+        names = [self._model.texts.text(token) for token in found] if request.return_token_strs else None
         return Tokenized(count=len(found), max_model_len=self._info.max_model_len, tokens=[*found], token_strs=names)
 
     def detokenize(self, raw: bytes) -> Detokenized:

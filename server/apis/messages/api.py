@@ -1,10 +1,9 @@
 """Anthropic's Messages API: blocks become turns of a conversation."""
 
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.answer.pieces import Usage
+from server.answer.pieces import UsageChunks
 from server.answer.writer import ReplyWriter
 from server.apis.api import Api
 from server.apis.fields import NO_VALUE, Defaults, FieldCheck, Inside, called_directly
@@ -80,8 +79,8 @@ class MessagesApi(Api):
         self.model.preparer.check(request)
         # Clients send the most tokens that they know, because the API requires a number.
         prompt = self.model.chats.prompt(self._conversation(request), None)
-        ask = Ask(request, request.max_tokens, capped=True, stop=request.stop_sequences, usage=Usage.ALWAYS)
-        parsed = self.model.preparer.prepare(f"msg_{uuid.uuid4().hex}", prompt, ask, self.prompt_path)
+        ask = Ask(request, request.max_tokens, capped=True, stop=request.stop_sequences, usage=UsageChunks.ALWAYS)
+        parsed = self.model.preparer.prepare("msg_", prompt, ask, self.prompt_path)
         lowered = parsed.sampling.max_tokens != request.max_tokens
         writer = MessageWriter(
             parsed.id,

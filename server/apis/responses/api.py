@@ -1,13 +1,13 @@
 """OpenAI's Responses API: items, also those of stored responses, become turns of a conversation."""
 
 import json
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from server.answer.writer import Body, ReplyWriter
 from server.apis.api import Api, Model
+from server.apis.bodies import stop_strings
 from server.apis.fields import NO_VALUE, Defaults, FieldCheck, Inside, called_directly
 from server.apis.parts import CUSTOM_INPUT, arguments_of, part_text, result_text, template_variables
 from server.apis.responses import bodies
@@ -101,18 +101,18 @@ class ResponsesApi(Api):
         ask = Ask(
             request,
             limit,
-            stop=[request.stop] if isinstance(request.stop, str) else request.stop or (),
+            stop=stop_strings(request.stop),
             logprobs=request.top_logprobs if _LOGPROBS in request.include else None,
             logprobs_path="include",
         )
-        parsed = self.model.preparer.prepare(f"resp_{uuid.uuid4().hex}", prompt, ask, self.prompt_path)
+        parsed = self.model.preparer.prepare("resp_", prompt, ask, self.prompt_path)
         echo = _echoed(body, request, parsed)
         on_end = None
         if isinstance(request, bodies.StoringRequest):
             echo |= {_PREVIOUS: request.previous_response_id, "store": request.store}
             if request.store:
                 on_end = self._storing(parsed.id, key, request.previous_response_id, items)
-        return parsed, ResponseWriter(parsed.id, echo, offered, on_end)
+        return parsed, ResponseWriter(parsed.id, echo, offered, self.model.texts, on_end)
 
     def count_tokens(self, raw: bytes, key: str) -> int:
         """Return the number of tokens of a request's prompt. Raises APIError, RequestError."""
