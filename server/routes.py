@@ -17,10 +17,9 @@ from server import openapi
 from server.answer.pieces import Chunker, UsageChunks
 from server.answer.writer import ReplyWriter
 from server.apis import bodies, replies
-from server.apis.messages.api import MessagesApi
+from server.apis.api import CountingApi
 from server.apis.messages.bodies import CountTokensRequest, MessagesRequest
 from server.apis.messages.replies import AnthropicErrorReply, CountedTokens, MessageReply
-from server.apis.responses.api import ResponsesApi
 from server.apis.responses.bodies import ResponsesRequest
 from server.apis.responses.replies import Deleted, InputTokens, ResponseReply
 from server.config import ServerConfig
@@ -192,7 +191,7 @@ async def input_tokens(request: Request) -> InputTokens:
     return InputTokens(input_tokens=await _count_tokens(request, _services(request).responses))
 
 
-async def _count_tokens(request: Request, api: MessagesApi | ResponsesApi) -> int:
+async def _count_tokens(request: Request, api: CountingApi) -> int:
     try:
         return await _parse_body(request, partial(api.count_tokens, key=_key(request)), api.size, renders=True)
     except (APIError, KnapServeError) as error:

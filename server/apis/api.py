@@ -75,6 +75,14 @@ class Api(ABC):
         return validate(kind, body)
 
 
+class CountingApi(Api):
+    """An API with an endpoint that counts the tokens of prompts."""
+
+    @abstractmethod
+    def count_tokens(self, raw: bytes, key: str) -> int:
+        """Return the number of tokens of a request's prompt. Raises APIError, RequestError."""
+
+
 @cache
 def _integers(kind: type[Options]) -> Sequence[str]:
     """Return the names of the fields of a body that are integers."""

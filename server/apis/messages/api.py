@@ -5,7 +5,7 @@ from typing import Any
 
 from server.answer.pieces import UsageChunks
 from server.answer.writer import ReplyWriter
-from server.apis.api import Api
+from server.apis.api import CountingApi
 from server.apis.fields import NO_VALUE, Defaults, FieldCheck, Inside, called_directly
 from server.apis.messages.bodies import (
     CallBlock,
@@ -67,7 +67,7 @@ _TEXT = {"text": "text"}
 _BILLING = "x-anthropic-billing-header:"
 
 
-class MessagesApi(Api):
+class MessagesApi(CountingApi):
     body = MessagesRequest
     prompt_path = "messages"
     fields = FieldCheck.of_other_api(
@@ -91,7 +91,6 @@ class MessagesApi(Api):
         return parsed, writer
 
     def count_tokens(self, raw: bytes, key: str) -> int:
-        """Return the number of tokens of a request's prompt. Raises APIError, RequestError."""
         request = self.read(CountTokensRequest, read_object(raw))
         self.model.preparer.check_model(request.model)
         return self.model.chats.count_tokens(self._conversation(request))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.answer.writer import Body, ReplyWriter
-from server.apis.api import Api, Model
+from server.apis.api import CountingApi, Model
 from server.apis.bodies import stop_strings
 from server.apis.fields import NO_VALUE, Defaults, FieldCheck, Inside, called_directly
 from server.apis.parts import CUSTOM_INPUT, arguments_of, part_text, result_text, template_variables
@@ -70,7 +70,7 @@ def _field_check(body: type[bodies.ResponsesRequest]) -> FieldCheck:
     )
 
 
-class ResponsesApi(Api):
+class ResponsesApi(CountingApi):
     """Responses are stored, and requests may refer to stored ones, if there is a store."""
 
     body: type[bodies.ResponsesRequest] = bodies.ResponsesRequest
@@ -92,7 +92,8 @@ class ResponsesApi(Api):
         return min(len(raw) + self._store.size, self._max_bytes)
 
     def parse(self, raw: bytes, key: str) -> tuple[ParsedRequest, ReplyWriter]:
-        body, request = self._read(raw)
+        body = read_object(raw)
+        request = self.read(self.body, body)
         self.model.preparer.check(request)
         items = self._items(body, request, len(raw), key)
         offered = _offered(request, items)
@@ -115,39 +116,42 @@ class ResponsesApi(Api):
         return parsed, ResponseWriter(parsed.id, echo, offered, self.model.texts, on_end)
 
     def count_tokens(self, raw: bytes, key: str) -> int:
-        """Return the number of tokens of a request's prompt. Raises APIError, RequestError."""
-        body, request = self._read(raw)
+        body = read_object(raw)
+        request = self.read(self.body, body)
         self.model.preparer.check_model(request.model)
         items = self._items(body, request, len(raw), key)
         return self.model.chats.count_tokens(_conversation(request, items, _offered(request, items)))
-
-    def _read(self, raw: bytes) -> tuple[Body, bodies.ResponsesRequest]:
-        body = read_object(raw)
-        return body, self.read(self.body, body)
 
     def _items(self, body: Body, request: bodies.ResponsesRequest, size: int, key: str) -> _Items:
         """Return all items of a conversation. `size`: bytes of the body. Raises APIError."""
         previous = request.previous_response_id if isinstance(request, bodies.StoringRequest) else None
         if request.input is None and previous is None:
             raise invalid("Missing required parameter: 'input'.", "input")
-        earlier = b"" if previous is None else self._previous_items(previous, key)
+        placed: list[tuple[bodies.Item, str]] = []
+        referred: set[str] = set()
+        if previous is not None:
+            stored = self._previous_items(previous, key)
+            size += len(stored)
+            placed += [(item, _PREVIOUS) for item in self._loaded(stored, size)[1]]
         items, own = _own_items(body, request)
-        referred: dict[str, bytes] = {}
         for index, item in enumerate(items):
+            path = f"input[{index}]"
             if isinstance(item, bodies.ReferenceItem):
                 if item.id in referred:
-                    raise invalid(f"'input' refers to {item.id!r:.80} twice.", f"input[{index}].id")
-                referred[item.id] = self._referred(item, f"input[{index}]", key)
-                own[index] = json.loads(referred[item.id])
-        if self._store is not None and size + len(earlier) + sum(map(len, referred.values())) > self._max_bytes:
-            raise invalid(f"The request has more than {self._max_bytes} bytes with all that it refers to.", "input")
-        if referred:
-            items = validate(bodies.Items, {"items": own}).items
-        placed = [(item, f"input[{index}]") for index, item in enumerate(items)]
-        if earlier:
-            before = validate(bodies.Items, {"items": json.loads(b"[" + earlier + b"]")}).items
-            placed = [*((item, _PREVIOUS) for item in before), *placed]
+                    raise invalid(f"'input' refers to {item.id!r:.80} twice.", f"{path}.id")
+                referred.add(item.id)
+                stored = self._referred(item, path, key)
+                size += len(stored)
+                (own[index],), (item,) = self._loaded(stored, size)
+            placed.append((item, path))
         return _Items(placed, own)
+
+    def _loaded(self, stored: bytes, size: int) -> tuple[list[Body], Sequence[bodies.Item]]:
+        """Return stored items, as JSON and validated. `size`: bytes of the request with all that it refers to."""
+        if size > self._max_bytes:
+            raise invalid(f"The request has more than {self._max_bytes} bytes with all that it refers to.", "input")
+        found = json.loads(b"[" + stored + b"]")
+        return found, validate(bodies.Items, {"items": found}).items
 
     def _previous_items(self, id: str, key: str) -> bytes:
         items = None if self._store is None else self._store.conversation(id, key)
