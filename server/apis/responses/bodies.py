@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from server.apis.bodies import MAX_TOP_LOGPROBS, Metadata, StopStrings
 from server.edge.reading import NullableModel, Objects
-from server.options import MAX_COUNT, Name, Options
+from server.options import MAX_COUNT, Name, Options, TemplateVariables
 
 # Tools that run on OpenAI's servers. Codex offers its models some, whatever their provider.
 HOSTED = (
@@ -222,9 +222,7 @@ class ResponsesRequest(Options):
     top_logprobs: int = Field(default=0, ge=0, le=MAX_TOP_LOGPROBS)
     stop: StopStrings | None = None
     metadata: Metadata | None = None
-    chat_template_kwargs: dict[str, Any] = Field(
-        default_factory=dict, description="Additional variables of the chat template."
-    )
+    chat_template_kwargs: TemplateVariables
 
 
 class StoringRequest(ResponsesRequest):
