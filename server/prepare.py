@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from engine.api import PromptTokenizer
 from engine.sampling.seeds import mix64
 from engine.types import EngineInfo, GenerateRequest, Owner, SamplingParams
-from server.answer.pieces import ReplyFormat, UsageChunks
+from server.answer.pieces import ReplyFormat
 from server.edge.errors import invalid, unknown_model
 from server.options import Options
 from server.prompt import Prompt
@@ -41,7 +41,6 @@ class Ask:
     logprobs: int | None = None  # alternatives per token; None: no log-probabilities
     logprobs_path: str = "logprobs"  # field that asks for them
     prompt_logprobs: bool = False
-    usage: UsageChunks = UsageChunks.AT_END  # in a stream
     rounds: bool = False  # figures of each round
 
 
@@ -57,7 +56,6 @@ class ParsedRequest:
     prompts: tuple[tuple[int, ...], ...]
     prompt_path: str
     sampling: SamplingParams
-    usage: UsageChunks
 
     def requests(self, key: str = "", salt: str = "") -> Iterator[GenerateRequest]:
         """Yield one engine request per choice, lazily. Choice i of prompt p has index p·n + i.
@@ -135,7 +133,7 @@ class Preparer:
             skip_special_tokens=sampling.skip_special_tokens and not prompt.special_markers,
         )
         id, model, now = f"{prefix}{uuid.uuid4().hex}", ask.options.model or self._names[0], int(time.time())
-        return ParsedRequest(id, now, model, ask.options, format, prompt.tokens, prompt_path, sampling, ask.usage)
+        return ParsedRequest(id, now, model, ask.options, format, prompt.tokens, prompt_path, sampling)
 
     def fills_context(self, request: ParsedRequest) -> bool:
         """Whether the longest answer of a request with one prompt ends where the context does."""

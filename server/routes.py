@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from engine.errors import KnapServeError
 from engine.types import TokenEvent
 from server import openapi
-from server.answer.pieces import Chunker, UsageChunks
+from server.answer.pieces import Answers
 from server.answer.writer import ReplyWriter
 from server.apis import bodies, replies
 from server.apis.api import CountingApi
@@ -123,32 +123,31 @@ async def _frames(
     generation: Generation, parsed: ParsedRequest, writer: ReplyWriter
 ) -> AsyncGenerator[tuple[bytes, bool], None]:
     """Yield the frames of a stream, and whether they are the last."""
-    chunker = Chunker(parsed.format, parsed.usage)
+    answers = Answers(parsed.format)
 
     def frames(index: int, event: TokenEvent) -> bytes:
-        return writer.frames(chunker.step(index, event))
+        return writer.frames(answers.step(index, event), answers.usage)
 
     async with aclosing(generation.events()) as events:
         async for index, event in events:
             data = await _convert(frames, index, event)
-            if chunker.repeats(index):
+            if answers.repeats(index):
                 generation.end(index)
-            yield data + writer.frames(chunker.end()) if generation.finished else data, generation.finished
+            yield data + writer.end(answers.usage()) if generation.finished else data, generation.finished
 
 
 async def _complete_reply(generation: Generation, parsed: ParsedRequest, writer: ReplyWriter) -> Response:
-    chunker = Chunker(parsed.format, UsageChunks.AT_END)
+    answers = Answers(parsed.format)
 
     def add(index: int, event: TokenEvent) -> None:
-        writer.add(chunker.step(index, event))
+        writer.add(answers.step(index, event))
 
     async with aclosing(generation.events()) as events:
         async for index, event in events:
             await _convert(add, index, event)
-            if chunker.repeats(index):
+            if answers.repeats(index):
                 generation.end(index)
-    writer.add(chunker.end())
-    body = writer.encode()
+    body = writer.encode(answers.usage())
     if len(body) > LARGE_BYTES:
         return_memory_later()
     return Response(body, media_type="application/json")

@@ -1,8 +1,7 @@
-"""The events of the engine become pieces of an answer, in chunks as a stream sends them."""
+"""The events of the engine become pieces of answers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from engine.types import FinishReason, SpeculationStats, TokenEvent, TokenLogprobs
 from server.answer.parsers import Delta, Parser, ReasoningParser
@@ -44,22 +43,6 @@ class Usage:
     rejected_predictions: int
 
 
-@dataclass(slots=True)
-class Chunk:
-    """One event of a stream: a piece of one choice, perhaps with the usage so far; at the end, only the usage."""
-
-    piece: Piece | None
-    usage: Usage | None = None
-
-
-class UsageChunks(Enum):
-    """Which chunks of a reply have the usage so far."""
-
-    NEVER = "never"
-    AT_END = "at the end"
-    ALWAYS = "always"
-
-
 @dataclass(frozen=True, slots=True)
 class ReplyFormat:
     """Everything that determines how engine events become pieces. Each prompt has `n` choices."""
@@ -77,7 +60,7 @@ class ReplyFormat:
         return len(self.prompt_lengths) * self.n
 
 
-class _ChoiceState:
+class _Answer:
     def __init__(self, format: ReplyFormat, index: int, event: TokenEvent) -> None:
         self.format, self.index = format, index
         self.last = event
@@ -122,7 +105,8 @@ class _ChoiceState:
         if self.format.prompt_only:
             return []
         if self.parser is None:
-            return [(Delta(content=event.text), 0)] if event.text else []
+            ended = event.finish_reason is not None and event.pieces[-1:] == ("",)  # by a token without text
+            return [(Delta(content=event.text), int(ended))] if event.text else []
         found: list[tuple[Delta, int]] = []
         limit = self.format.max_calls
         texts = event.pieces or (event.text,)
@@ -166,46 +150,34 @@ class _ChoiceState:
         return 0 if self.format.prompt_only else self.last.completion_tokens - self.surplus
 
 
-class Chunker:
-    """Convert the events of all choices of one reply into chunks, in the order of the events.
+class Answers:
+    """Convert the events of all choices of one reply into pieces, in the order of the events."""
 
-    Unless `usage` is NEVER, a chunk with the usage alone ends the reply.
-    """
-
-    def __init__(self, format: ReplyFormat, usage: UsageChunks) -> None:
+    def __init__(self, format: ReplyFormat) -> None:
         self._format = format
-        self._usage = usage
-        self._choices: dict[int, _ChoiceState] = {}
+        self._answers: dict[int, _Answer] = {}
 
-    def step(self, index: int, event: TokenEvent) -> list[Chunk]:
-        """Return the chunks of one event of choice `index`: none while the parser holds its text back."""
-        choice, pieces = self._choices.get(index), []
-        if choice is None:
-            choice = self._choices[index] = _ChoiceState(self._format, index, event)
-            if self._format.opens:
-                pieces = [Piece(index, opening=True, logprobs=event.prompt_logprobs)]
-        elif choice.repeating:
-            return []  # more of an answer that has ended
-        pieces += choice.pieces(event)
-        usage = self._count() if self._usage is UsageChunks.ALWAYS else None
-        return [Chunk(piece, usage) for piece in pieces]
+    def step(self, index: int, event: TokenEvent) -> list[Piece]:
+        """Return the pieces of one event of choice `index`: none while the parser holds its text back."""
+        answer = self._answers.get(index)
+        if answer is None:
+            answer = self._answers[index] = _Answer(self._format, index, event)
+            opening = [Piece(index, opening=True, logprobs=event.prompt_logprobs)] if self._format.opens else []
+            return opening + answer.pieces(event)
+        return [] if answer.repeating else answer.pieces(event)  # none for more of an answer that has ended
 
     def repeats(self, index: int) -> bool:
         """Whether choice `index` has ended by a repeated call, although its request has not."""
-        return self._choices[index].repeating
+        return self._answers[index].repeating
 
-    def end(self) -> list[Chunk]:
-        """Return the chunks after all choices have finished."""
-        return [] if self._usage is UsageChunks.NEVER else [Chunk(None, self._count())]
-
-    def _count(self) -> Usage:
+    def usage(self) -> Usage:
         """Count the tokens so far. Of a prompt's choices, the first has its cached tokens."""
-        choices = self._choices.values()
+        answers = self._answers.values()
         return Usage(
             prompt=sum(self._format.prompt_lengths),
-            cached=sum(choice.last.cached_tokens for choice in choices if choice.index % self._format.n == 0),
-            completion=sum(choice.completion_tokens for choice in choices),
-            reasoning=sum(choice.reasoning_tokens for choice in choices),
-            accepted_predictions=sum(choice.last.accepted_predictions for choice in choices),
-            rejected_predictions=sum(choice.last.rejected_predictions for choice in choices),
+            cached=sum(answer.last.cached_tokens for answer in answers if answer.index % self._format.n == 0),
+            completion=sum(answer.completion_tokens for answer in answers),
+            reasoning=sum(answer.reasoning_tokens for answer in answers),
+            accepted_predictions=sum(answer.last.accepted_predictions for answer in answers),
+            rejected_predictions=sum(answer.last.rejected_predictions for answer in answers),
         )

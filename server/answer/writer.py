@@ -1,13 +1,13 @@
-"""Write replies: as the events of a stream, or at once. Each API has its own writer of the same chunks."""
+"""Write replies: as the events of a stream, or at once. Each API has its own writer of the same pieces."""
 
 import json
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from server.answer.pieces import Chunk, Finish, Piece, Usage
+from server.answer.pieces import Finish, Piece, Usage
 from server.edge.errors import APIError
 
 Body = dict[str, Any]
@@ -34,25 +34,29 @@ def encoded(body: Body) -> Encoded:
 
 
 class ReplyWriter(ABC):
-    """Write one reply in the format of an API. Use either `frames` and `error`, or `add` and `encode`."""
+    """Write one reply in the format of an API. Use either `frames`, `end` and `error`, or `add` and `encode`."""
 
     keep_alive = b": keep-alive\n\n"  # what a stream sends while it waits
     done = b"data: [DONE]\n\n"  # bytes after the last frame
 
     @abstractmethod
-    def frames(self, chunks: Iterable[Chunk]) -> bytes:
-        """Return the events of the next chunks."""
+    def frames(self, pieces: Iterable[Piece], count: Callable[[], Usage]) -> bytes:
+        """Return the events of the next pieces. `count` returns the usage so far."""
+
+    @abstractmethod
+    def end(self, usage: Usage) -> bytes:
+        """Return the events after the last piece."""
 
     @abstractmethod
     def error(self, error: APIError) -> bytes:
         """Return the event that ends a stream which has failed."""
 
     @abstractmethod
-    def add(self, chunks: Iterable[Chunk]) -> None:
-        """Add the next chunks of a complete reply. The last of all has the usage."""
+    def add(self, pieces: Iterable[Piece]) -> None:
+        """Add the next pieces of a complete reply."""
 
     @abstractmethod
-    def encode(self) -> bytes:
+    def encode(self, usage: Usage) -> bytes:
         """Return the complete reply as JSON."""
 
 
@@ -104,23 +108,11 @@ class BlockWriter(ReplyWriter):
 
     @abstractmethod
     def reply(self) -> Body:
-        """Return the complete reply, after the last chunk. Its values may be encoded."""
+        """Return the complete reply, after the last piece. Its values may be encoded."""
 
-    def events(self, chunk: Chunk) -> Iterator[Event]:
-        """Yield the names and objects of a chunk's events."""
-        piece = chunk.piece
-        self.usage = chunk.usage or self.usage
-        if piece is None:
-            yield from self.close_block(complete=True)
-            yield from self.end_answer()
-        elif piece.opening:
-            yield from self.begin_answer()
-        elif piece.finish is not None:
-            self.finish = piece.finish
-        else:
-            yield from self._continue(piece)
-
-    def _continue(self, piece: Piece) -> Iterator[Event]:
+    def events(self, piece: Piece) -> Iterator[Event]:
+        """Yield the names and objects of a piece's events, beside those that begin an answer."""
+        self.finish = piece.finish or self.finish
         delta, block = piece.delta, self.block
         kind: Literal["text", "thought", "call"] = "text" if delta.call is None else "call"
         if delta.reasoning:
@@ -154,8 +146,23 @@ class BlockWriter(ReplyWriter):
             yield from self.close(self.block, complete=complete)
             self.block = None
 
-    def frames(self, chunks: Iterable[Chunk]) -> bytes:
-        return self.written(event for chunk in chunks for event in self.events(chunk))
+    def ending(self, usage: Usage) -> Iterator[Event]:
+        """Yield the events after the last piece."""
+        self.usage = usage
+        yield from self.close_block(complete=True)
+        yield from self.end_answer()
+
+    def frames(self, pieces: Iterable[Piece], count: Callable[[], Usage]) -> bytes:
+        events: list[Event] = []
+        for piece in pieces:
+            if piece.opening:
+                self.usage = count()
+                events += self.begin_answer()
+            events += self.events(piece)
+        return self.written(events)
+
+    def end(self, usage: Usage) -> bytes:
+        return self.written(self.ending(usage))
 
     def written(self, events: Iterable[Event]) -> bytes:
         """Return events as a stream has them."""
@@ -165,10 +172,10 @@ class BlockWriter(ReplyWriter):
             frames.append(f"event: {name}\ndata: {data}\n\n")
         return "".join(frames).encode("ascii")
 
-    def add(self, chunks: Iterable[Chunk]) -> None:
-        for chunk in chunks:
-            if chunk.piece is None or not chunk.piece.opening:
-                deque(self.events(chunk), maxlen=0)
+    def add(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
+            deque(self.events(piece), maxlen=0)
 
-    def encode(self) -> bytes:
+    def encode(self, usage: Usage) -> bytes:
+        deque(self.ending(usage), maxlen=0)
         return encoded(self.reply()).encode("ascii")

@@ -1,6 +1,7 @@
 """OpenAI's chat completions: messages become turns of a conversation."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from server.answer.writer import ReplyWriter
 from server.apis import bodies
@@ -28,8 +29,7 @@ class ChatApi(Api):
             raise invalid("'top_logprobs' requires 'logprobs': true.", "top_logprobs")
         prompt = self.model.chats.prompt(_conversation(request), limit)
         parsed = self.model.preparer.prepare("chatcmpl-", prompt, ask, self.prompt_path)
-        short = self.model.chats.tool_format == "mistral"
-        return parsed, ChatWriter(parsed, self.model.fingerprint, self.model.texts, short_ids=short)
+        return parsed, ChatWriter(parsed, self.model, request.usage)
 
 
 def _conversation(request: bodies.ChatCompletionRequest) -> Conversation:
@@ -50,7 +50,7 @@ def _conversation(request: bodies.ChatCompletionRequest) -> Conversation:
     )
 
 
-def continues(request: bodies.ChatCompletionRequest | bodies.TokenizeRequest) -> bool:
+def continues(request: bodies.TemplateRequest) -> bool:
     """Whether the last message is to be continued. Raises APIError if the prompt must begin another one as well."""
     begins = request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set
     if request.continue_final_message and begins:
@@ -78,21 +78,13 @@ def tools(offered: Sequence[bodies.Tool]) -> list[Tool]:
     return found
 
 
-def _choice(choice: bodies.ToolChoice | str | None) -> Choice:
-    if choice == "required":
-        return Choice("required")
-    if choice == "none":
-        return Choice("none")
-    if not isinstance(choice, bodies.ToolChoice):
-        return Choice()
-    if choice.type == "function":
-        if choice.function is None:
-            raise invalid("Missing required parameter: 'tool_choice.function'.", "tool_choice.function")
+def _choice(choice: bodies.ToolChoice | Literal["none", "auto", "required"]) -> Choice:
+    if isinstance(choice, bodies.NamedTool):
         return Choice("required", frozenset([choice.function.name]), single=True)
-    if choice.allowed_tools is None:
-        raise invalid("Missing required parameter: 'tool_choice.allowed_tools'.", "tool_choice.allowed_tools")
-    names = frozenset(tool.function.name for tool in choice.allowed_tools.tools)
-    return Choice(choice.allowed_tools.mode, names, path="tool_choice.allowed_tools.tools")
+    if isinstance(choice, bodies.AllowedChoice):
+        names = frozenset(tool.function.name for tool in choice.allowed_tools.tools)
+        return Choice(choice.allowed_tools.mode, names, path="tool_choice.allowed_tools.tools")
+    return Choice(choice)
 
 
 def _predicted(prediction: bodies.PredictionContent | None) -> str:

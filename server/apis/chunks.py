@@ -4,14 +4,16 @@ import json
 import uuid
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from engine.plans import Variants
 from engine.types import TokenEvent
-from server.answer.pieces import Chunk, Finish, Piece, Usage, UsageChunks
+from server.answer.pieces import Finish, Piece, Usage
 from server.answer.writer import Body, ReplyWriter, encode_event
-from server.apis.logprobs import TextOffsets, TokenTexts, chat_logprobs, completion_logprobs, prompt_logprobs
+from server.apis.api import Model
+from server.apis.bodies import UsageChunks
+from server.apis.logprobs import TextOffsets, chat_logprobs, completion_logprobs, prompt_logprobs
 from server.edge.errors import APIError
 from server.prepare import ParsedRequest
 from server.templates import MISTRAL_ID_LENGTH
@@ -32,17 +34,15 @@ class ChunkWriter(ReplyWriter):
     reply_object: str
     chunk_object: str
 
-    def __init__(self, request: ParsedRequest, fingerprint: str, texts: TokenTexts) -> None:
-        self._request, self._fingerprint, self._texts = request, fingerprint, texts
+    def __init__(self, request: ParsedRequest, model: Model, usage: UsageChunks) -> None:
+        """`usage`: which chunks of a stream have it."""
+        self._request, self._model, self._usage = request, model, usage
         self._single = request.format.choices == 1
         self._head = f'data: {encode_event(self._envelope(self.chunk_object))[:-1]},"choices":['
-        self._without_usage = request.usage is UsageChunks.NEVER
-        self._no_usage = "" if self._without_usage else ',"usage":null'
-        self._metrics = ""  # of a single choice, once it has ended
+        self._metrics = ""  # metrics of a single choice that has ended
         self._pieces: defaultdict[int, list[Piece]] = defaultdict(list)
         # Choice → field of its log-probabilities → JSON of the parts of its list.
         self._logprobs: defaultdict[int, dict[str, list[str] | None]] = defaultdict(dict)
-        self._usage: Usage | None = None  # of a complete reply
 
     @abstractmethod
     def delta(self, piece: Piece) -> Body:
@@ -55,17 +55,22 @@ class ChunkWriter(ReplyWriter):
     @abstractmethod
     def logprobs(self, piece: Piece) -> Logprobs | None: ...
 
-    def frames(self, chunks: Iterable[Chunk]) -> bytes:
-        return "".join([self._frame(chunk) for chunk in chunks]).encode("ascii")
+    def frames(self, pieces: Iterable[Piece], count: Callable[[], Usage]) -> bytes:
+        usage = "" if self._usage is UsageChunks.NEVER else ',"usage":null'
+        if self._usage is UsageChunks.ALWAYS:
+            usage = f',"usage":{encode_event(_usage(count()))}'
+        return "".join([self._frame(piece, usage) for piece in pieces]).encode("ascii")
 
-    def _frame(self, chunk: Chunk) -> str:
-        piece = chunk.piece
-        choice = "" if piece is None else encode_event(self._choice(piece))
-        usage = self._no_usage if chunk.usage is None else f',"usage":{encode_event(_usage(chunk.usage))}'
-        if piece is not None and piece.finish is not None and self._single:
+    def _frame(self, piece: Piece, usage: str) -> str:
+        if piece.finish is not None and self._single:
             self._metrics = f',"metrics":{encode_event(metrics_of(piece.finish))}'
-        metrics = self._metrics if piece is None or self._without_usage else ""
-        return f"{self._head}{choice}]{usage}{metrics}}}\n\n"
+        metrics = self._metrics if self._usage is UsageChunks.NEVER else ""
+        return f"{self._head}{encode_event(self._choice(piece))}]{usage}{metrics}}}\n\n"
+
+    def end(self, usage: Usage) -> bytes:
+        if self._usage is UsageChunks.NEVER:
+            return b""
+        return f'{self._head}],"usage":{encode_event(_usage(usage))}{self._metrics}}}\n\n'.encode("ascii")
 
     def _choice(self, piece: Piece) -> Body:
         """Return the choice of a chunk."""
@@ -84,11 +89,8 @@ class ChunkWriter(ReplyWriter):
     def error(self, error: APIError) -> bytes:
         return f"data: {encode_event(error.body())}\n\n".encode("ascii")
 
-    def add(self, chunks: Iterable[Chunk]) -> None:
-        for chunk in chunks:
-            piece, self._usage = chunk.piece, chunk.usage
-            if piece is None:
-                continue
+    def add(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
             for field, values in (self.logprobs(piece) or {}).items():
                 texts = self._logprobs[piece.index].setdefault(field, None if values is None else [])
                 if values and texts is not None:
@@ -96,9 +98,8 @@ class ChunkWriter(ReplyWriter):
             piece.logprobs = ()
             self._pieces[piece.index].append(piece)
 
-    def encode(self) -> bytes:
-        assert self._usage is not None
-        choices, end = [], {"usage": _usage(self._usage)}
+    def encode(self, usage: Usage) -> bytes:
+        choices, end = [], {"usage": _usage(usage)}
         for index, pieces in sorted(self._pieces.items()):
             finish = pieces[-1].finish
             assert finish is not None
@@ -122,19 +123,13 @@ class ChunkWriter(ReplyWriter):
             "object": object,
             "created": self._request.created,
             "model": self._request.model,
-            "system_fingerprint": self._fingerprint,
+            "system_fingerprint": self._model.fingerprint,
         }
 
 
 class ChatWriter(ChunkWriter):
     reply_object = "chat.completion"
     chunk_object = "chat.completion.chunk"
-
-    def __init__(self, request: ParsedRequest, fingerprint: str, texts: TokenTexts, *, short_ids: bool) -> None:
-        """`short_ids`: ids of tool calls have the length that the templates of Mistral's models accept."""
-        super().__init__(request, fingerprint, texts)
-        self._id_length = MISTRAL_ID_LENGTH if short_ids else _ID_LENGTH
-        self._id_prefix = "" if short_ids else "call_"
 
     def delta(self, piece: Piece) -> Body:
         delta = piece.delta
@@ -168,10 +163,14 @@ class ChatWriter(ChunkWriter):
         return {"message": message}
 
     def logprobs(self, piece: Piece) -> Logprobs | None:
-        return {"content": chat_logprobs(piece.logprobs, self._texts), "refusal": None} if piece.logprobs else None
+        return (
+            {"content": chat_logprobs(piece.logprobs, self._model.texts), "refusal": None} if piece.logprobs else None
+        )
 
     def _call(self, name: str, arguments: str) -> Body:
-        id = f"{self._id_prefix}{uuid.uuid4().hex[: self._id_length]}"
+        id = f"call_{uuid.uuid4().hex[:_ID_LENGTH]}"
+        if self._model.chats.tool_format == "mistral":  # the templates of these models refuse other ids
+            id = uuid.uuid4().hex[:MISTRAL_ID_LENGTH]
         return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
@@ -179,11 +178,11 @@ class CompletionWriter(ChunkWriter):
     reply_object = "text_completion"
     chunk_object = "text_completion"
 
-    def __init__(self, request: ParsedRequest, fingerprint: str, texts: TokenTexts, echoes: Sequence[str]) -> None:
+    def __init__(self, request: ParsedRequest, model: Model, usage: UsageChunks, echoes: Sequence[str]) -> None:
         """`echoes`: texts of the prompts, if answers begin with them."""
-        super().__init__(request, fingerprint, texts)
+        super().__init__(request, model, usage)
         self._echoes = echoes
-        self._offsets: dict[int, TextOffsets] = {}  # of the choices
+        self._offsets: dict[int, TextOffsets] = {}  # choice → offset of its next token
 
     def delta(self, piece: Piece) -> Body:
         return {"text": self._echoes[self._prompt(piece)] if piece.opening else piece.delta.content}
@@ -195,13 +194,13 @@ class CompletionWriter(ChunkWriter):
         prompt = self._prompt(piece)
         if piece.opening and self._request.sampling.prompt_logprobs:
             first = self._request.prompts[prompt][0]
-            return prompt_logprobs(first, piece.logprobs, self._texts, self._echoes[prompt])
+            return prompt_logprobs(first, piece.logprobs, self._model.texts, self._echoes[prompt])
         if not piece.logprobs:
             return None
         if piece.index not in self._offsets:
             begin = len(self._echoes[prompt]) if self._echoes else 0
             self._offsets[piece.index] = TextOffsets(begin, special=not self._request.options.skip_special_tokens)
-        return completion_logprobs(piece.logprobs, self._texts, self._offsets[piece.index])
+        return completion_logprobs(piece.logprobs, self._model.texts, self._offsets[piece.index])
 
     def _prompt(self, piece: Piece) -> int:
         """Return the number of the prompt that a piece answers."""

@@ -85,4 +85,5 @@ class TalkingEngine(FakeEngine):
     async def _events(self, request: Any) -> Any:
         async for event in super()._events(request):
             scored = tuple(TokenLogprobs(byte, -0.25, ((98, -0.5),)) for byte in event.text.encode())
-            yield event if request.sampling.logprobs is None else replace(event, logprobs=scored)
+            said = replace(event, logprobs=scored, pieces=tuple(event.text))
+            yield event if request.sampling.logprobs is None else said

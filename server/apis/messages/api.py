@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.answer.pieces import UsageChunks
 from server.answer.writer import ReplyWriter
 from server.apis.api import CountingApi
 from server.apis.fields import NO_VALUE, Defaults, FieldCheck, Inside, called_directly
@@ -79,7 +78,7 @@ class MessagesApi(CountingApi):
         self.model.preparer.check(request)
         # Clients send the most tokens that they know, because the API requires a number.
         prompt = self.model.chats.prompt(self._conversation(request), None)
-        ask = Ask(request, request.max_tokens, capped=True, stop=request.stop_sequences, usage=UsageChunks.ALWAYS)
+        ask = Ask(request, request.max_tokens, capped=True, stop=request.stop_sequences)
         parsed = self.model.preparer.prepare("msg_", prompt, ask, self.prompt_path)
         lowered = parsed.sampling.max_tokens != request.max_tokens
         writer = MessageWriter(

@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
@@ -22,7 +22,6 @@ from server.edge.errors import APIError
 _PARTS = {"message": "output_text", "reasoning": "reasoning_text"}  # type of an item → of its only part
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
-Logprobs = list[TokenLogprobs]
 # Takes the reply and the items of its output, and returns whether they are stored.
 OnEnd = Callable[[bytes, Sequence[Body]], bool]
 
@@ -51,7 +50,7 @@ class ResponseWriter(BlockWriter):
         # million.
         self._encoded: list[str] = []
         self._logprobs: list[str] = []  # those of the open item, as JSON
-        self._held: Logprobs = []  # those of tokens whose text has not come yet
+        self._held: list[TokenLogprobs] = []  # tokens whose text has not come yet, and markers
         self._ended_at: int | None = None  # seconds since the epoch
         self._error: APIError | None = None
         self._whole = Encoded()  # the complete response
@@ -101,14 +100,13 @@ class ResponseWriter(BlockWriter):
         return ()
 
     def extend(self, block: Block, text: str, piece: Piece) -> Iterator[Event]:
-        # No marker comes before the text that begins an answer, nor within a block.
-        follows = len(block.pieces) > 1 or (len(self._output) == 1 and block.kind == "text")
-        self._held += piece.logprobs
-        logprobs, self._held = self._divide(self._held, text, follows=follows)
+        tokens, self._held = [*self._held, *piece.logprobs], []
         if block.kind == "text":
+            if len(block.pieces) == 1 and len(self._output) > 1:
+                tokens = self._after_markers(tokens, text)
             entries: Any = []
-            if logprobs:
-                entries = Encoded(encode_event(chat_logprobs(logprobs, self._texts)))
+            if tokens:
+                entries = Encoded(encode_event(chat_logprobs(tokens, self._texts)))
                 self._logprobs.append(entries[1:-1])
             yield self._item_event("response.output_text.delta", content_index=0, delta=text, logprobs=entries)
         elif block.kind == "thought":
@@ -116,19 +114,11 @@ class ResponseWriter(BlockWriter):
         elif self._item["type"] == "function_call":
             yield self._item_event("response.function_call_arguments.delta", delta=text)
 
-    def _divide(self, logprobs: Logprobs, text: str, *, follows: bool) -> tuple[Logprobs, Logprobs]:
-        """Divide log-probabilities into those of the tokens that make a text, and those after it.
-
-        Unless the text `follows` the one before at once, tokens before it are markers, which belong to no item.
-        """
-        spelled = [self._texts.bytes(entry.token_id) for entry in logprobs]
-        whole, said = b"".join(spelled), text.encode()
-        begin = whole.find(said) if follows else whole.rfind(said)
-        if begin < 0:  # an earlier token has begun the text
-            return logprobs, []
-        ends = [*accumulate(map(len, spelled))]
-        first, last = bisect_right(ends, begin), bisect_left(ends, begin + len(said))
-        return logprobs[first : last + 1], logprobs[last + 1 :]
+    def _after_markers(self, tokens: Sequence[TokenLogprobs], text: str) -> list[TokenLogprobs]:
+        """Return the tokens of the text that begins an item. Markers before it, and white space, are no part of it."""
+        spelled = [self._texts.bytes(token.token_id) for token in tokens]
+        begin = b"".join(spelled).rfind(text.encode())
+        return [token for token, end in zip(tokens, accumulate(map(len, spelled)), strict=True) if end > begin]
 
     def close(self, block: Block, *, complete: bool) -> Iterator[Event]:
         item, text = self._item, block.text
@@ -162,12 +152,13 @@ class ResponseWriter(BlockWriter):
             yield from self.open_block(Block("text"))
             yield from self.close_block(complete=True)
         self._whole = encoded(self.reply())
-        if self._on_end is not None and not self._on_end(self.encode(), self._output):
+        if self._on_end is not None and not self._on_end(self._whole.encode("ascii"), self._output):
             self._echoed = self._echoed | {"store": False}
             self._whole = encoded(self.reply())
         yield self._event(f"response.{self._status}", response=self._whole)
 
-    def encode(self) -> bytes:
+    def encode(self, usage: Usage) -> bytes:
+        deque(self.ending(usage), maxlen=0)
         return self._whole.encode("ascii")
 
     def error(self, error: APIError) -> bytes:
