@@ -5,13 +5,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from server.answer.writer import ReplyWriter
 from server.apis.fields import FieldCheck
 from server.apis.logprobs import TokenTexts
 from server.edge.errors import invalid
-from server.edge.reading import validate, whole
+from server.edge.reading import read_object, validate, whole
 from server.options import MAX_BIASES, Options
 from server.prepare import ParsedRequest, Preparer
 from server.prompt import ChatPrompts, Encoder
@@ -57,12 +57,13 @@ class Api(ABC):
         `key` stands for the client's API key.
         """
 
-    def read(self, kind: type[RequestT], body: dict[str, Any]) -> RequestT:
-        """Return a validated body without null fields. Raises APIError.
+    def read(self, kind: type[RequestT], raw: bytes) -> RequestT:
+        """Return a validated body, whose null fields count as absent. Raises APIError.
 
         3.0 counts as 3 where a field is annotated as `int` or `int | None`, as with other servers. In parts of a body,
         `server.edge.reading.Whole` does the same.
         """
+        body = read_object(raw)
         for name in self.fields.unknown(body):
             if name not in self._warned and len(self._warned) < _MAX_WARNED:
                 self._warned.add(name)

@@ -11,7 +11,6 @@ from server.apis.fields import CHAT_FIELDS
 from server.apis.parts import CUSTOM_INPUT, arguments_of, template_variables
 from server.conversation import Call, Choice, Conversation, Role, Tool, Turn
 from server.edge.errors import invalid
-from server.edge.reading import read_object
 from server.prepare import ParsedRequest
 
 
@@ -21,7 +20,7 @@ class ChatApi(Api):
     fields = CHAT_FIELDS
 
     def parse(self, raw: bytes, key: str) -> tuple[ParsedRequest, ReplyWriter]:
-        request = self.read(bodies.ChatCompletionRequest, read_object(raw))
+        request = self.read(bodies.ChatCompletionRequest, raw)
         self.model.preparer.check(request, request.n)
         limit = request.max_tokens if request.max_completion_tokens is None else request.max_completion_tokens
         ask = request.ask(limit, (request.top_logprobs or 0) if request.logprobs else None)

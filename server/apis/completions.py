@@ -10,7 +10,6 @@ from server.apis.bodies import MAX_PROMPTS, CompletionRequest
 from server.apis.chunks import CompletionWriter
 from server.apis.fields import COMPLETION_FIELDS
 from server.edge.errors import invalid
-from server.edge.reading import read_object
 from server.forms.answers import answer_of
 from server.forms.grammar import grammar_of
 from server.prepare import ParsedRequest
@@ -26,7 +25,7 @@ class CompletionApi(Api):
     renders = False
 
     def parse(self, raw: bytes, key: str) -> tuple[ParsedRequest, ReplyWriter]:
-        request = self.read(CompletionRequest, read_object(raw))
+        request = self.read(CompletionRequest, raw)
         self.model.preparer.check(request, request.n)
         limits = (request.max_completion_tokens, request.max_tokens, _DEFAULT_TOKENS)
         limit = next(limit for limit in limits if limit is not None)

@@ -21,7 +21,7 @@ from server.apis.messages.events import MessageWriter
 from server.apis.parts import not_text, result_text, template_variables
 from server.conversation import Call, Choice, Conversation, Form, Tool, Turns
 from server.edge.errors import invalid
-from server.edge.reading import read_object, without_nulls
+from server.edge.reading import without_nulls
 from server.prepare import Ask, ParsedRequest
 
 IGNORED = {
@@ -74,7 +74,7 @@ class MessagesApi(CountingApi):
     )
 
     def parse(self, raw: bytes, key: str) -> tuple[ParsedRequest, ReplyWriter]:
-        request = self.read(MessagesRequest, read_object(raw))
+        request = self.read(MessagesRequest, raw)
         self.model.preparer.check(request)
         # Clients send the most tokens that they know, because the API requires a number.
         prompt = self.model.chats.prompt(self._conversation(request), None)
@@ -90,7 +90,7 @@ class MessagesApi(CountingApi):
         return parsed, writer
 
     def count_tokens(self, raw: bytes, key: str) -> int:
-        request = self.read(CountTokensRequest, read_object(raw))
+        request = self.read(CountTokensRequest, raw)
         self.model.preparer.check_model(request.model)
         return self.model.chats.count_tokens(self._conversation(request))
 
