@@ -39,7 +39,7 @@ class Ask:
     stop: Sequence[str] = ()
     n: int = 1  # choices of each prompt
     logprobs: int | None = None  # alternatives per token; None: no log-probabilities
-    logprobs_path: str = "logprobs"  # field that asks for them
+    logprobs_path: str = ""  # path of the field that asks for them
     prompt_logprobs: bool = False
     rounds: bool = False  # figures of each round
 

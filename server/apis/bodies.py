@@ -168,6 +168,7 @@ class GenerationRequest(Options):
             stop=stop_strings(self.stop),
             n=self.n,
             logprobs=logprobs,
+            logprobs_path="logprobs",
             prompt_logprobs=prompt_logprobs,
             rounds=self.return_rounds,
         )

@@ -1,6 +1,7 @@
 """OpenAI's chat completions: messages become turns of a conversation."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from server.answer.writer import ReplyWriter
@@ -26,30 +27,38 @@ class ChatApi(Api):
         ask = request.ask(limit, (request.top_logprobs or 0) if request.logprobs else None)
         if request.top_logprobs and not request.logprobs:
             raise invalid("'top_logprobs' requires 'logprobs': true.", "top_logprobs")
-        prompt = self.model.chats.prompt(_conversation(request), limit)
+        prompt = self.model.chats.prompt(_chat(request), limit)
         parsed = self.model.preparer.prepare("chatcmpl-", prompt, ask, self.prompt_path)
         return parsed, ChatWriter(parsed, self.model, request.usage)
 
 
-def _conversation(request: bodies.ChatCompletionRequest) -> Conversation:
-    budget = request.thinking_token_budget
+def conversation(request: bodies.TemplateRequest, messages: Sequence[bodies.Message]) -> Conversation:
+    """Return what a chat template gets of a body. Raises APIError."""
     return Conversation(
-        turns(request.messages),
+        _turns(messages),
         "messages",
-        tools(request.tools),
-        _choice(request.tool_choice),
+        _tools(request.tools),
+        variables=request.chat_template_kwargs,
+        opens_turn=request.add_generation_prompt,
+        continues=_continues(request),
+    )
+
+
+def _chat(request: bodies.ChatCompletionRequest) -> Conversation:
+    budget = request.thinking_token_budget
+    return replace(
+        conversation(request, request.messages),
+        choice=_choice(request.tool_choice),
         parallel=request.parallel_tool_calls,
         form=request.form(),
         prediction=_predicted(request.prediction),
         variables=template_variables(request.reasoning_effort, request.verbosity, request.chat_template_kwargs),
-        opens_turn=request.add_generation_prompt,
-        continues=continues(request),
         thought_limit=None if budget is None or budget < 0 else budget,
         thought_limit_path="thinking_token_budget",
     )
 
 
-def continues(request: bodies.TemplateRequest) -> bool:
+def _continues(request: bodies.TemplateRequest) -> bool:
     """Whether the last message is to be continued. Raises APIError if the prompt must begin another one as well."""
     begins = request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set
     if request.continue_final_message and begins:
@@ -59,7 +68,7 @@ def continues(request: bodies.TemplateRequest) -> bool:
     return request.continue_final_message
 
 
-def tools(offered: Sequence[bodies.Tool]) -> list[Tool]:
+def _tools(offered: Sequence[bodies.Tool]) -> list[Tool]:
     """Return the tools of a body, in their order."""
     found = []
     for index, tool in enumerate(offered):
@@ -93,7 +102,7 @@ def _predicted(prediction: bodies.PredictionContent | None) -> str:
     return content if isinstance(content, str) else "".join(part.text for part in content)
 
 
-def turns(messages: Sequence[bodies.Message]) -> list[Turn]:
+def _turns(messages: Sequence[bodies.Message]) -> list[Turn]:
     """Return the turns of a chat, with tools instead of older functions. Raises APIError."""
     found = []
     function = "call_0"  # id of the last call of a function
