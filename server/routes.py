@@ -124,13 +124,9 @@ async def _frames(
 ) -> AsyncGenerator[tuple[bytes, bool], None]:
     """Yield the frames of a stream, and whether they are the last."""
     answers = Answers(parsed.format)
-
-    def frames(index: int, event: TokenEvent) -> bytes:
-        return writer.frames(answers.step(index, event), answers.usage)
-
     async with aclosing(generation.events()) as events:
         async for index, event in events:
-            data = await _convert(frames, index, event)
+            data = await _convert(event, writer.frames, answers.step(index, event), answers.usage)
             if answers.repeats(index):
                 generation.end(index)
             yield data + writer.end(answers.usage()) if generation.finished else data, generation.finished
@@ -138,13 +134,9 @@ async def _frames(
 
 async def _complete_reply(generation: Generation, parsed: ParsedRequest, writer: ReplyWriter) -> Response:
     answers = Answers(parsed.format)
-
-    def add(index: int, event: TokenEvent) -> None:
-        writer.add(answers.step(index, event))
-
     async with aclosing(generation.events()) as events:
         async for index, event in events:
-            await _convert(add, index, event)
+            await _convert(event, writer.add, answers.step(index, event))
             if answers.repeats(index):
                 generation.end(index)
     body = writer.encode(answers.usage())
@@ -153,14 +145,14 @@ async def _complete_reply(generation: Generation, parsed: ParsedRequest, writer:
     return Response(body, media_type="application/json")
 
 
-async def _convert(function: Callable[[int, TokenEvent], Converted], index: int, event: TokenEvent) -> Converted:
-    """Call `function` with an event of choice `index`, in a thread if the event has the log-probabilities of a prompt.
+async def _convert(event: TokenEvent, write: Callable[..., Converted], *arguments: object) -> Converted:
+    """Write the pieces of an event, in a thread if it has the log-probabilities of a prompt.
 
     Those of a thousand tokens take 5 ms and more.
     """
     if len(event.prompt_logprobs) < _INLINE_LOGPROBS:
-        return function(index, event)
-    return await asyncio.to_thread(function, index, event)
+        return write(*arguments)
+    return await asyncio.to_thread(write, *arguments)
 
 
 async def retrieve_response(request: Request, response_id: str) -> Response:
