@@ -26,8 +26,8 @@ class Piece:
     index: int
     delta: Delta = Delta()
     opening: bool = False
-    logprobs: Sequence[TokenLogprobs] = ()  # those of the tokens since the last piece; of an opening, the prompt's
-    event: TokenEvent | None = None  # on its first piece, if the client wants the figures of its round
+    logprobs: Sequence[TokenLogprobs] = ()  # one for each token since the last piece; an opening has the prompt's
+    event: TokenEvent | None = None  # its first piece has the event, if the client wants the figures of its round
     finish: Finish | None = None
 
 
@@ -104,12 +104,12 @@ class _Answer:
         """Return deltas, each with the number of the event's tokens that come after it."""
         if self.format.prompt_only:
             return []
+        texts = event.pieces or (event.text,)
+        hidden = int(event.finish_reason is not None and not texts[-1])  # whether the last token has no text
         if self.parser is None:
-            ended = event.finish_reason is not None and event.pieces[-1:] == ("",)  # by a token without text
-            return [(Delta(content=event.text), int(ended))] if event.text else []
+            return [(Delta(content=event.text), hidden)] if event.text else []
         found: list[tuple[Delta, int]] = []
         limit = self.format.max_calls
-        texts = event.pieces or (event.text,)
         # Token by token, so that the result does not depend on how many tokens an event has.
         for position, text in enumerate(texts, 1):
             thinking = self._thinking
@@ -127,7 +127,7 @@ class _Answer:
             deltas = self.parser.finish(cut=bool(stop) or event.finish_reason is FinishReason.LENGTH, stop=stop)
             if self.repeats is not None:
                 deltas = [*self.repeats.push(deltas, complete=not self.unfinished_call), *self.repeats.finish()]
-            found += [(delta, 0) for delta in deltas]
+            found += [(delta, hidden) for delta in deltas]
         self.calls = max([self.calls, *(delta.call + 1 for delta, _ in found if delta.call is not None)])
         if limit is not None and self.calls > limit:
             self.unfinished_call = False  # the call that is left out
@@ -137,8 +137,13 @@ class _Answer:
         reason = FinishReason.STOP if self.repeating or event.finish_reason is None else event.finish_reason
         if self.format.prompt_only:
             reason = FinishReason.LENGTH
-        called = self.calls > 0 and not self.unfinished_call and reason is FinishReason.STOP
-        return Finish(reason, called, self.unfinished_call, event.stop_string, event.speculation)
+        return Finish(
+            reason,
+            called=self.calls > 0 and not self.unfinished_call and reason is FinishReason.STOP,
+            unfinished_call=self.unfinished_call,
+            stop_string=event.stop_string,
+            speculation=event.speculation,
+        )
 
     @property
     def repeating(self) -> bool:
@@ -164,7 +169,7 @@ class Answers:
             answer = self._answers[index] = _Answer(self._format, index, event)
             opening = [Piece(index, opening=True, logprobs=event.prompt_logprobs)] if self._format.opens else []
             return opening + answer.pieces(event)
-        return [] if answer.repeating else answer.pieces(event)  # none for more of an answer that has ended
+        return [] if answer.repeating else answer.pieces(event)  # an answer that repeats a call has ended
 
     def repeats(self, index: int) -> bool:
         """Whether choice `index` has ended by a repeated call, although its request has not."""

@@ -4,7 +4,6 @@ Null fields are dropped before validation (`server.edge.reading`), so an optiona
 """
 
 from collections.abc import Iterator, Sequence
-from enum import Enum
 from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
@@ -47,14 +46,6 @@ _FORM_FIELDS: dict[str, FormKind] = {
     "grammar": "grammar",
 }
 _SATISFIED = ("disable_any_whitespace", "disable_fallback")  # options of vLLM that hold here in any case
-
-
-class UsageChunks(Enum):
-    """Which chunks of a stream have the usage so far."""
-
-    NEVER = "never"
-    AT_END = "at the end"
-    ALWAYS = "always"
 
 
 class StreamOptions(NullableModel):
@@ -150,13 +141,6 @@ class GenerationRequest(Options):
     grammar: str | None = None
     return_rounds: bool = Field(default=False, description="Return the draft and verification rounds of each choice.")
     stream_options: StreamOptions | None = None
-
-    @property
-    def usage(self) -> UsageChunks:
-        options = self.stream_options or StreamOptions()
-        if not options.include_usage:
-            return UsageChunks.NEVER
-        return UsageChunks.ALWAYS if options.continuous_usage_stats else UsageChunks.AT_END
 
     def ask(self, max_tokens: int | None, logprobs: int | None, *, prompt_logprobs: bool = False) -> Ask:
         """Return what the client asks for beside the prompt. Raises APIError for options of a stream without one."""

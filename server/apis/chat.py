@@ -29,7 +29,7 @@ class ChatApi(Api):
             raise invalid("'top_logprobs' requires 'logprobs': true.", "top_logprobs")
         prompt = self.model.chats.prompt(_chat(request), limit)
         parsed = self.model.preparer.prepare("chatcmpl-", prompt, ask, self.prompt_path)
-        return parsed, ChatWriter(parsed, self.model, request.usage)
+        return parsed, ChatWriter(parsed, self.model, request.stream_options)
 
 
 def conversation(request: bodies.TemplateRequest, messages: Sequence[bodies.Message]) -> Conversation:

@@ -12,7 +12,7 @@ from engine.types import TokenEvent
 from server.answer.pieces import Finish, Piece, Usage
 from server.answer.writer import Body, ReplyWriter, encode_event
 from server.apis.api import Model
-from server.apis.bodies import UsageChunks
+from server.apis.bodies import StreamOptions
 from server.apis.logprobs import TextOffsets, chat_logprobs, completion_logprobs, prompt_logprobs
 from server.edge.errors import APIError
 from server.prepare import ParsedRequest
@@ -34,14 +34,13 @@ class ChunkWriter(ReplyWriter):
     reply_object: str
     chunk_object: str
 
-    def __init__(self, request: ParsedRequest, model: Model, usage: UsageChunks) -> None:
-        """`usage`: which chunks of a stream have it."""
-        self._request, self._model, self._usage = request, model, usage
+    def __init__(self, request: ParsedRequest, model: Model, options: StreamOptions | None) -> None:
+        self._request, self._model, self._options = request, model, options or StreamOptions()
         self._single = request.format.choices == 1
         self._head = f'data: {encode_event(self._envelope(self.chunk_object))[:-1]},"choices":['
-        self._metrics = ""  # metrics of a single choice that has ended
+        self._metrics = ""  # JSON of the metrics, once a single choice has ended
         self._pieces: defaultdict[int, list[Piece]] = defaultdict(list)
-        # Choice → field of its log-probabilities → JSON of the parts of its list.
+        # Choice → field of `choices[].logprobs` → JSON of the parts of its list, or None for null.
         self._logprobs: defaultdict[int, dict[str, list[str] | None]] = defaultdict(dict)
 
     @abstractmethod
@@ -56,19 +55,20 @@ class ChunkWriter(ReplyWriter):
     def logprobs(self, piece: Piece) -> Logprobs | None: ...
 
     def frames(self, pieces: Iterable[Piece], count: Callable[[], Usage]) -> bytes:
-        usage = "" if self._usage is UsageChunks.NEVER else ',"usage":null'
-        if self._usage is UsageChunks.ALWAYS:
-            usage = f',"usage":{encode_event(_usage(count()))}'
+        usage = ""
+        if self._options.include_usage:
+            so_far = _usage(count()) if self._options.continuous_usage_stats else None
+            usage = f',"usage":{encode_event(so_far)}'
         return "".join([self._frame(piece, usage) for piece in pieces]).encode("ascii")
 
     def _frame(self, piece: Piece, usage: str) -> str:
         if piece.finish is not None and self._single:
             self._metrics = f',"metrics":{encode_event(metrics_of(piece.finish))}'
-        metrics = self._metrics if self._usage is UsageChunks.NEVER else ""
+        metrics = "" if self._options.include_usage else self._metrics
         return f"{self._head}{encode_event(self._choice(piece))}]{usage}{metrics}}}\n\n"
 
     def end(self, usage: Usage) -> bytes:
-        if self._usage is UsageChunks.NEVER:
+        if not self._options.include_usage:
             return b""
         return f'{self._head}],"usage":{encode_event(_usage(usage))}{self._metrics}}}\n\n'.encode("ascii")
 
@@ -178,9 +178,11 @@ class CompletionWriter(ChunkWriter):
     reply_object = "text_completion"
     chunk_object = "text_completion"
 
-    def __init__(self, request: ParsedRequest, model: Model, usage: UsageChunks, echoes: Sequence[str]) -> None:
+    def __init__(
+        self, request: ParsedRequest, model: Model, options: StreamOptions | None, echoes: Sequence[str]
+    ) -> None:
         """`echoes`: texts of the prompts, if answers begin with them."""
-        super().__init__(request, model, usage)
+        super().__init__(request, model, options)
         self._echoes = echoes
         self._offsets: dict[int, TextOffsets] = {}  # choice → offset of its next token
 

@@ -35,7 +35,7 @@ class CompletionApi(Api):
         prompt = self._prompt(request, prompts, limit)
         parsed = self.model.preparer.prepare("cmpl-", prompt, ask, self.prompt_path)
         echoes = [self._text(value) for value in prompts.values()] if request.echo else []
-        return parsed, CompletionWriter(parsed, self.model, request.usage, echoes)
+        return parsed, CompletionWriter(parsed, self.model, request.stream_options, echoes)
 
     def _prompt(self, request: CompletionRequest, prompts: Mapping[str, object], max_tokens: int) -> Prompt:
         """Return the prompts, given by their paths."""

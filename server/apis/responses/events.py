@@ -49,7 +49,7 @@ class ResponseWriter(BlockWriter):
         # The complete items as JSON, with their log-probabilities: these are written several times, and there may be a
         # million.
         self._encoded: list[str] = []
-        self._logprobs: list[str] = []  # those of the open item, as JSON
+        self._logprobs: list[str] = []  # JSON of the open item's log-probabilities
         self._held: list[TokenLogprobs] = []  # tokens whose text has not come yet, and markers
         self._ended_at: int | None = None  # seconds since the epoch
         self._error: APIError | None = None
