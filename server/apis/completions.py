@@ -34,7 +34,8 @@ class CompletionApi(Api):
         prompts = _prompts(request.prompt)
         prompt = self._prompt(request, prompts, limit)
         parsed = self.model.preparer.prepare("cmpl-", prompt, ask, self.prompt_path)
-        echoes = [self._text(value) for value in prompts.values()] if request.echo else []
+        decode, values = self.model.encoder.tokenizer.decode, prompts.values() if request.echo else ()
+        echoes = [value if isinstance(value, str) else decode(value) for value in values]
         return parsed, CompletionWriter(parsed, self.model, request.stream_options, echoes)
 
     def _prompt(self, request: CompletionRequest, prompts: Mapping[str, object], max_tokens: int) -> Prompt:
@@ -49,10 +50,6 @@ class CompletionApi(Api):
             return Prompt(tokens, format)
         markers = encoder.has_special(answer.markers)
         return Prompt(tokens, format, grammar_of(answer, None), answer.param, special_markers=markers)
-
-    def _text(self, value: Any) -> str:
-        """Return the text of a prompt, for an echo."""
-        return value if isinstance(value, str) else self.model.encoder.tokenizer.decode(value)
 
     def _tokens(self, value: object, path: str) -> Tokens:
         """Return the token ids of one prompt, a text or a list of ids."""

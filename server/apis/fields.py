@@ -111,10 +111,7 @@ _REFUSED_INSIDE_CHAT: Inside = {
 _LABEL = "a label for the client's records"
 _CACHE = "prefixes are cached anyway, and cached ones give the same tokens"
 _COMPANION = "belongs to a field that is refused"
-_FIGURES = "adds figures about the work to the reply"
-_TEXT_ONLY = "prompts have no images or sound"
 _DRAFTS = "drafts never change the text"
-_NO_SHIFT = "a context is never shifted: an answer ends where the context does"
 # Field → why it cannot change the text.
 IGNORED: dict[str, str] = {
     **dict.fromkeys(("user", "metadata", "safety_identifier", "request_id", "session_id"), _LABEL),
@@ -123,14 +120,14 @@ IGNORED: dict[str, str] = {
     **dict.fromkeys(("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"), _CACHE),
     # Fields of vLLM:
     "truncation_side": _COMPANION,
-    **dict.fromkeys(("media_io_kwargs", "mm_processor_kwargs"), _TEXT_ONLY),
+    **dict.fromkeys(("media_io_kwargs", "mm_processor_kwargs"), "prompts have no images or sound"),
     "return_mm_kwargs": "vLLM reads it on other endpoints only",
     "routed_experts_prompt_start": "routes of experts are not returned",
     "stream_interval": "divides the same text into chunks",
     # Fields of llama.cpp:
     **dict.fromkeys(("cache_prompt", "id_slot", "n_cache_reuse"), _CACHE),
-    **dict.fromkeys(("n_keep", "n_discard"), _NO_SHIFT),
-    **dict.fromkeys(("timings_per_token", "return_progress", "verbose"), _FIGURES),
+    **dict.fromkeys(("n_keep", "n_discard"), "a context is never shifted: an answer ends where the context does"),
+    **dict.fromkeys(("timings_per_token", "return_progress", "verbose"), "adds figures about the work to the reply"),
     "sse_ping_interval": "sets the pause between comments in a stream",
     "backend_sampling": "chooses the device that samples",
     **dict.fromkeys(("xtc_threshold", "mirostat_tau", "mirostat_eta", "dynatemp_exponent"), _COMPANION),

@@ -144,7 +144,7 @@ class ResponsesApi(CountingApi):
         """Return stored items. `size`: bytes of the request with all that it refers to. Raises APIError."""
         if size > self._max_bytes:
             raise invalid(f"The request has more than {self._max_bytes} bytes with all that it refers to.", "input")
-        return validate(bodies.Items, {"items": json.loads(b"[" + stored + b"]")}).items
+        return validate(bodies.Stored, {"items": json.loads(b"[" + stored + b"]")}).items
 
     def _previous_items(self, id: str, key: str) -> bytes:
         items = None if self._store is None else self._store.conversation(id, key)
@@ -186,7 +186,7 @@ def _offered(request: bodies.ResponsesRequest, items: Items) -> dict[str, Offere
     places: list[Place] = [(tool, f"tools[{index}]") for index, tool in enumerate(request.tools)]
     for item, path in items:
         if isinstance(item, bodies.ToolsItem | bodies.OutputItem) and item.type in _TOOL_LISTS:
-            tools = validate(bodies.Tools, {"tools": _extra(item, "tools", [])}, path).tools
+            tools = validate(bodies.Stored, {"tools": _extra(item, "tools", [])}, path).tools
             places += [(tool, f"{path}.tools[{index}]") for index, tool in enumerate(tools)]
     return offered_tools(places)
 

@@ -242,13 +242,8 @@ class StoringRequest(ResponsesRequest):
     store: bool = True
 
 
-class Items(NullableModel):
-    """Items of stored responses."""
+class Stored(NullableModel):
+    """What is validated apart from a body: items of stored responses, or the tools of an item."""
 
-    items: Annotated[list[Item], Field(fail_fast=True)]
-
-
-class Tools(NullableModel):
-    """Tools of an item."""
-
+    items: Annotated[list[Item], Field(fail_fast=True)] = Field(default_factory=list)
     tools: Annotated[list[Tool], Field(fail_fast=True)] = Field(default_factory=list)
