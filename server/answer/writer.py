@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from engine.types import TokenLogprobs
 from server.answer.pieces import Finish, Piece, Usage
 from server.edge.errors import APIError
 
@@ -87,6 +88,7 @@ class BlockWriter(ReplyWriter):
         self.block: Block | None = None  # the last one, until it is complete
         self.finish: Finish | None = None  # how the answer has ended
         self.usage: Usage | None = None  # so far
+        self.tokens: list[TokenLogprobs] = []  # tokens of the next text and of markers before it
 
     @abstractmethod
     def begin_answer(self) -> Iterable[Event]: ...
@@ -95,8 +97,8 @@ class BlockWriter(ReplyWriter):
     def begin(self, block: Block) -> Iterable[Event]: ...
 
     @abstractmethod
-    def extend(self, block: Block, text: str, piece: Piece) -> Iterable[Event]:
-        """Return the events for more text of the open block. `piece` has its log-probabilities."""
+    def extend(self, block: Block, text: str) -> Iterable[Event]:
+        """Return the events for more text of the open block."""
 
     @abstractmethod
     def close(self, block: Block, *, complete: bool) -> Iterable[Event]:
@@ -113,26 +115,20 @@ class BlockWriter(ReplyWriter):
     def events(self, piece: Piece) -> Iterator[Event]:
         """Yield the names and objects of a piece's events, beside those that begin an answer."""
         self.finish = piece.finish or self.finish
+        self.tokens += piece.logprobs
         delta, block = piece.delta, self.block
         kind: Literal["text", "thought", "call"] = "text" if delta.call is None else "call"
         if delta.reasoning:
             kind = "thought"
         text = delta.reasoning or delta.arguments or delta.content
         if not (text or kind == "call"):
-            yield from self.skip(piece)
             return
         if block is None or (block.kind, block.call) != (kind, delta.call):
             block = Block(kind, delta.call, delta.name or "")
             yield from self.open_block(block)
         block.pieces.append(text)
         if text:
-            yield from self.extend(block, text, piece)
-        else:
-            yield from self.skip(piece)
-
-    def skip(self, piece: Piece) -> Iterable[Event]:
-        """Return the events for a piece without text, such as that of a marker."""
-        return ()
+            yield from self.extend(block, text)
 
     def open_block(self, block: Block) -> Iterator[Event]:
         """Begin a block, after the end of the open one."""

@@ -8,7 +8,7 @@ from typing import Any
 import pydantic_core
 
 from engine.types import FinishReason
-from server.answer.pieces import Piece, Usage
+from server.answer.pieces import Usage
 from server.answer.writer import Block, BlockWriter, Body, Event, encode_event
 from server.apis.messages.errors import error_body
 from server.edge.errors import APIError
@@ -56,7 +56,7 @@ class MessageWriter(BlockWriter):
         self._content.append(shown)
         return [self._block_event("content_block_start", content_block={**shown})]
 
-    def extend(self, block: Block, text: str, piece: Piece) -> Iterator[Event]:
+    def extend(self, block: Block, text: str) -> Iterator[Event]:
         if block.kind == "text":
             yield self._delta(type="text_delta", text=text)
         elif block.kind == "thought":

@@ -11,7 +11,7 @@ from typing import Any
 import pydantic_core
 
 from engine.types import FinishReason, TokenLogprobs
-from server.answer.pieces import Piece, Usage
+from server.answer.pieces import Usage
 from server.answer.writer import Block, BlockWriter, Body, Encoded, Event, encode_event, encoded
 from server.apis.chunks import metrics_of
 from server.apis.logprobs import TokenTexts, chat_logprobs
@@ -50,7 +50,6 @@ class ResponseWriter(BlockWriter):
         # million.
         self._encoded: list[str] = []
         self._logprobs: list[str] = []  # JSON of the open item's log-probabilities
-        self._held: list[TokenLogprobs] = []  # tokens whose text has not come yet, and markers
         self._ended_at: int | None = None  # seconds since the epoch
         self._error: APIError | None = None
         self._whole = Encoded()  # the complete response
@@ -95,12 +94,8 @@ class ResponseWriter(BlockWriter):
         if block.kind != "call":
             yield self._item_event("response.content_part.added", content_index=0, part=_part(kind, "", []))
 
-    def skip(self, piece: Piece) -> Iterable[Event]:
-        self._held += piece.logprobs
-        return ()
-
-    def extend(self, block: Block, text: str, piece: Piece) -> Iterator[Event]:
-        tokens, self._held = [*self._held, *piece.logprobs], []
+    def extend(self, block: Block, text: str) -> Iterator[Event]:
+        tokens, self.tokens = self.tokens, []
         if block.kind == "text":
             if len(block.pieces) == 1 and len(self._output) > 1:
                 tokens = self._after_markers(tokens, text)
