@@ -34,8 +34,10 @@ class CompletionApi(Api):
         prompts = _prompts(request.prompt)
         prompt = self._prompt(request, prompts, limit)
         parsed = self.model.preparer.prepare("cmpl-", prompt, ask, self.prompt_path)
-        decode, values = self.model.encoder.tokenizer.decode, prompts.values() if request.echo else ()
-        echoes = [value if isinstance(value, str) else decode(value) for value in values]
+        echoes: list[str] = []
+        if request.echo:
+            decode = self.model.encoder.tokenizer.decode
+            echoes = [value if isinstance(value, str) else decode(value) for value in prompts.values()]
         return parsed, CompletionWriter(parsed, self.model, request.stream_options, echoes)
 
     def _prompt(self, request: CompletionRequest, prompts: Mapping[str, object], max_tokens: int) -> Prompt:
@@ -43,7 +45,7 @@ class CompletionApi(Api):
         encoder = self.model.encoder
         tokens = tuple(self._tokens(value, path) for path, value in prompts.items())
         for prompt in tokens:
-            encoder.check_length(len(prompt), max_tokens, "prompt")  # before ids are decoded
+            encoder.check_length(len(prompt), max_tokens, "prompt")
         format = ReplyFormat(opens=request.echo)
         answer = answer_of(request.form(), encoder.tokenizer)
         if answer is None:
