@@ -1,7 +1,7 @@
 """OpenAI's Responses API: items, also those of stored responses, become turns of a conversation."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from server.answer.writer import Body, ReplyWriter
@@ -10,7 +10,7 @@ from server.apis.bodies import stop_strings
 from server.apis.fields import NO_VALUE, Defaults, FieldCheck, Inside, called_directly
 from server.apis.parts import CUSTOM_INPUT, arguments_of, part_text, result_text, template_variables
 from server.apis.responses import bodies
-from server.apis.responses.events import ResponseWriter
+from server.apis.responses.events import OnEnd, ResponseWriter
 from server.apis.responses.store import ResponseStore, StoredResponse
 from server.apis.responses.tools import DOT, OfferedTool, Place, chosen, offered_tools
 from server.conversation import Call, Conversation, Form, Turns
@@ -163,9 +163,7 @@ class ResponsesApi(CountingApi):
             raise APIError(404, f"Item with id {item.id!r:.80} not found: {reason}.", param="input")
         return stored
 
-    def _storing(
-        self, id: str, key: str, previous: str | None, items: Items
-    ) -> Callable[[bytes, Sequence[Body]], bool]:
+    def _storing(self, id: str, key: str, previous: str | None, items: Items) -> OnEnd:
         """Return a function that stores a reply with the items of its output, and says whether there was room."""
         own = _encoded([item.model_dump(exclude_unset=True) for item, path in items if path != _PREVIOUS])[1:-1]
 
