@@ -96,7 +96,7 @@ class Conversation:
     prediction: str = ""  # a text that most of the answer is expected to match
     variables: Mapping[str, Any] = field(default_factory=dict)  # variables of the chat template
     opens_turn: bool = True  # let the chat template open the assistant's turn
-    continues: bool = False  # the answer continues the last turn
+    continues: bool = False  # the answer continues the last turn, which is an answer without calls
     thought_limit: int | None = None  # tokens; None: no limit
     thought_limit_path: str = ""
 

@@ -34,13 +34,14 @@ class ChatApi(Api):
 
 def conversation(request: bodies.TemplateRequest, messages: Sequence[bodies.Message]) -> Conversation:
     """Return what a chat template gets of a body. Raises APIError."""
+    found = _turns(messages)
     return Conversation(
-        _turns(messages),
+        found,
         "messages",
         _tools(request.tools),
         variables=request.chat_template_kwargs,
         opens_turn=request.add_generation_prompt,
-        continues=_continues(request),
+        continues=_continues(request, found[-1]),
     )
 
 
@@ -58,14 +59,16 @@ def _chat(request: bodies.ChatCompletionRequest) -> Conversation:
     )
 
 
-def _continues(request: bodies.TemplateRequest) -> bool:
-    """Whether the last message is to be continued. Raises APIError if the prompt must begin another one as well."""
-    begins = request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set
-    if request.continue_final_message and begins:
-        raise invalid(
-            "'add_generation_prompt' and 'continue_final_message' cannot both be true.", "continue_final_message"
-        )
-    return request.continue_final_message
+def _continues(request: bodies.TemplateRequest, last: Turn) -> bool:
+    """Whether the answer continues the last turn. Raises APIError if that is no answer, or if a turn must begin."""
+    field = "continue_final_message"
+    if not request.continue_final_message:
+        return False
+    if request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set:
+        raise invalid(f"'add_generation_prompt' and '{field}' cannot both be true.", field)
+    if last.role != "assistant" or last.calls:
+        raise invalid(f"'{field}' requires an assistant message without tool calls at the end of 'messages'.", field)
+    return True
 
 
 def _tools(offered: Sequence[bodies.Tool]) -> list[Tool]:
