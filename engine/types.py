@@ -160,7 +160,6 @@ class TokenEvent:
     trace: RequestRound | None = None  # the round's figures, if the request wants them
     pieces: tuple[str, ...] = ()  # pieces of the text, one for each token
     prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # on the first event, for all tokens but the first
-    rounds: int = 1  # rounds that the event joins
     stop_string: str | None = None  # the stop string that ended the answer, on the last event
 
     @classmethod
@@ -175,7 +174,6 @@ class TokenEvent:
             logprobs=tuple(chain.from_iterable([event.logprobs for event in events])),
             pieces=tuple(chain.from_iterable([event.pieces or (event.text,) for event in events])),
             prompt_logprobs=events[0].prompt_logprobs,
-            rounds=sum([event.rounds for event in events]),
         )
 
 

@@ -96,7 +96,7 @@ class Conversation:
     prediction: str = ""  # a text that most of the answer is expected to match
     variables: Mapping[str, Any] = field(default_factory=dict)  # variables of the chat template
     opens_turn: bool = True  # let the chat template open the assistant's turn
-    continues: bool = False  # the answer continues the last turn
+    continues: bool = False  # the answer continues the last turn, which is an answer without calls
     thought_limit: int | None = None  # tokens; None: no limit
     thought_limit_path: str = ""
 
@@ -108,14 +108,14 @@ class Turns:
         """`path` is that of the list, for the error of too many turns."""
         self._path = path
         self._turns: list[Turn] = []
-        self._calls: list[Call] = []  # calls of the last turn
+        self._calls: list[Call] = []  # calls of the last turn, while it may have more
         self._thoughts: list[str] = []  # before the next answer
         self._later: list[str] = []  # texts after the first call of the last turn
 
     def say(self, role: Role, text: str) -> None:
         """Add a turn. The text of an answer after its calls is part of the same turn."""
         if role != "assistant":
-            self.end_thought()
+            self._end_thought()
         elif self._calls and not self._thoughts:
             self._later.append(text)
             return
@@ -134,37 +134,36 @@ class Turns:
 
     def result(self, id: str, text: str) -> None:
         """Add the result of a tool call."""
-        self.end_thought()
+        self._end_thought()
         self._add(Turn("tool", text, result_of=id))
-
-    def end_thought(self) -> None:
-        """Add an answer that ended within its thought, if there is one."""
-        self._end_answer()
-        if self._thoughts:
-            self._add(Turn("assistant", ""))
 
     def all(self) -> list[Turn]:
         """Return the turns."""
-        self.end_thought()
+        self._end_thought()
+        self._end_answer()
         return self._turns
 
+    def _end_thought(self) -> None:
+        """Add an answer that ended within its thought, if there is one."""
+        if self._thoughts:
+            self._add(Turn("assistant", ""))
+
     def _end_answer(self) -> None:
-        """Complete the text of the last turn. Its parts are paragraphs, unless there is white space between them."""
-        if not self._later:
+        """Complete the last turn. The parts of its text are paragraphs, unless there is white space between them."""
+        if not self._calls:
             return
         parts: list[str] = []
         for text in filter(None, (self._turns[-1].text, *self._later)):
             apart = parts and not parts[-1][-1].isspace() and not text[0].isspace()
             parts += ["\n\n", text] if apart else [text]
-        self._turns[-1] = replace(self._turns[-1], text="".join(parts))
-        self._later = []
+        self._turns[-1] = replace(self._turns[-1], text="".join(parts), calls=self._calls)
+        self._calls, self._later = [], []
 
     def _add(self, turn: Turn) -> None:
         self._end_answer()
         if len(self._turns) == MAX_TURNS:
             raise invalid(f"A conversation can have at most {MAX_TURNS} messages.", self._path)
-        self._calls = []
         if turn.role == "assistant":
-            turn = replace(turn, thought="\n".join(self._thoughts) or None, calls=self._calls)
+            turn = replace(turn, thought="\n".join(self._thoughts) or None)
             self._thoughts = []
         self._turns.append(turn)

@@ -58,7 +58,8 @@ class Generation:
     async def events(self) -> AsyncGenerator[tuple[int, TokenEvent], None]:
         """Yield (index of a choice, event) in order of arrival. Raises the engine's exceptions."""
         try:
-            async with aclosing(self._one() if len(self._streams) == 1 else self._merged()) as source:
+            alone = ((0, event) async for event in self._streams[0])
+            async with aclosing(alone if len(self._streams) == 1 else self._merged()) as source:
                 async for index, event in source:
                     if event.finish_reason is not None:
                         if event.finish_reason is FinishReason.CANCELLED:
@@ -73,10 +74,6 @@ class Generation:
         except Exception:
             self._ended_by = "error"
             raise
-
-    async def _one(self) -> AsyncGenerator[tuple[int, TokenEvent], None]:
-        async for event in self._streams[0]:
-            yield 0, event
 
     async def _merged(self) -> AsyncGenerator[tuple[int, TokenEvent], None]:
         queue: asyncio.Queue[tuple[int, TokenEvent | Exception | None]] = asyncio.Queue()

@@ -1,7 +1,7 @@
 """Fields that the bodies of all APIs share, and the types of fields that several of them have."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -19,6 +19,9 @@ StopString = Annotated[str, Field(min_length=1, max_length=MAX_STOP_CHARACTERS)]
 Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
 TOOL_NAME = re.compile(r"^[a-zA-Z0-9_./:-]{1,256}$")  # MCP servers write dots, slashes and colons
 ToolName = Annotated[str, Field(pattern=TOOL_NAME.pattern)]
+TemplateVariables = Annotated[
+    dict[str, Any], Field(default_factory=dict, description="Additional variables of the chat template.")
+]
 _StopTokenIds = Annotated[list[TokenId], Field(max_length=MAX_STOP_IDS, fail_fast=True)]
 _AllowedTokenIds = Annotated[list[TokenId], Field(max_length=MAX_ALLOWED_IDS, fail_fast=True)]
 _BadWords = Annotated[list[StopString], Field(max_length=MAX_BAD_WORDS, fail_fast=True)]

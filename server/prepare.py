@@ -1,14 +1,14 @@
 """What a client asks for becomes engine requests."""
 
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from engine.api import PromptTokenizer
 from engine.sampling.seeds import mix64
 from engine.types import EngineInfo, GenerateRequest, Owner, SamplingParams
-from server.answer.logprobs import TokenTexts
-from server.answer.pieces import ReplyFormat, Usage
+from server.answer.pieces import ReplyFormat
 from server.edge.errors import invalid, unknown_model
 from server.options import Options
 from server.prompt import Prompt
@@ -39,8 +39,8 @@ class Ask:
     stop: Sequence[str] = ()
     n: int = 1  # choices of each prompt
     logprobs: int | None = None  # alternatives per token; None: no log-probabilities
-    logprobs_path: str = "logprobs"  # field that asks for them
-    usage: Usage = Usage.AT_END  # in a stream
+    logprobs_path: str = ""  # path of the field that asks for them
+    prompt_logprobs: bool = False
     rounds: bool = False  # figures of each round
 
 
@@ -56,7 +56,6 @@ class ParsedRequest:
     prompts: tuple[tuple[int, ...], ...]
     prompt_path: str
     sampling: SamplingParams
-    usage: Usage
 
     def requests(self, key: str = "", salt: str = "") -> Iterator[GenerateRequest]:
         """Yield one engine request per choice, lazily. Choice i of prompt p has index p·n + i.
@@ -86,7 +85,6 @@ class Preparer:
         """
         self._info = info
         self._sampling = SamplingReader(info, tokenizer)
-        self._token_texts = TokenTexts(tokenizer)
         self._names = tuple(names)
         self._max_n, self._priorities = max_n, priorities
 
@@ -104,8 +102,8 @@ class Preparer:
         if name and name not in self._names:
             raise unknown_model(name, self._names)
 
-    def prepare(self, id: str, prompt: Prompt, ask: Ask, prompt_path: str) -> ParsedRequest:
-        """Return the engine's view of a request that `check` accepts. Raises APIError."""
+    def prepare(self, prefix: str, prompt: Prompt, ask: Ask, prompt_path: str) -> ParsedRequest:
+        """Return the engine's view of a request that `check` accepts. `prefix` begins its id. Raises APIError."""
         longest = max(map(len, prompt.tokens))
         room = self._info.max_model_len - longest
         max_tokens = ask.max_tokens
@@ -122,8 +120,6 @@ class Preparer:
             prompt.format,
             prompt_lengths=[len(tokens) for tokens in prompt.tokens],
             n=ask.n,
-            token_texts=None if ask.logprobs is None else self._token_texts,
-            shows_special=not ask.options.skip_special_tokens,
             prompt_only=max_tokens == 0,
         )
         sampling = replace(
@@ -131,13 +127,13 @@ class Preparer:
             grammar=prompt.grammar,
             grammar_param=prompt.grammar_path,
             logprobs=ask.logprobs,
-            prompt_logprobs=bool(format.echo_first_tokens),
+            prompt_logprobs=ask.prompt_logprobs,
             predicted=prompt.predicted,
             thought_limit=prompt.thought_limit,
             skip_special_tokens=sampling.skip_special_tokens and not prompt.special_markers,
         )
-        model, now = ask.options.model or self._names[0], int(time.time())
-        return ParsedRequest(id, now, model, ask.options, format, prompt.tokens, prompt_path, sampling, ask.usage)
+        id, model, now = f"{prefix}{uuid.uuid4().hex}", ask.options.model or self._names[0], int(time.time())
+        return ParsedRequest(id, now, model, ask.options, format, prompt.tokens, prompt_path, sampling)
 
     def fills_context(self, request: ParsedRequest) -> bool:
         """Whether the longest answer of a request with one prompt ends where the context does."""
@@ -150,7 +146,7 @@ class Preparer:
             return
         lengths = [len(tokens) for tokens in prompt.tokens]
         longest = self._info.max_model_len - min(lengths) if max_tokens is None else max_tokens
-        echoed = sum(lengths) if prompt.format.echo_first_tokens else 0
+        echoed = sum(lengths) if ask.prompt_logprobs else 0
         count = ask.n * (len(lengths) * longest + echoed) * (1 + ask.logprobs)
         if count > _MAX_LOGPROBS:
             raise invalid(

@@ -165,12 +165,6 @@ class ChatPrompts:
         """Return the prompt's text. Raises APIError, RequestError."""
         messages = template_messages(talk.turns, short_ids=self.tool_format == "mistral")
         self.encoder.check_characters(sum(len(turn.text) for turn in talk.turns), talk.path)
-        last = talk.turns[-1]
-        if talk.continues and (last.role != "assistant" or last.calls):
-            raise invalid(
-                "'continue_final_message' requires an assistant message without tool calls at the end of 'messages'.",
-                "continue_final_message",
-            )
         described: list[Message] = []
         if self.describes_tools:
             messages = with_tools(messages, tools)

@@ -14,13 +14,12 @@ from starlette.responses import HTMLResponse, Response
 from engine.errors import KnapServeError
 from engine.types import TokenEvent
 from server import openapi
-from server.answer.pieces import Chunker, Usage
+from server.answer.pieces import Answers
 from server.answer.writer import ReplyWriter
 from server.apis import bodies, replies
-from server.apis.messages.api import MessagesApi
+from server.apis.api import CountingApi
 from server.apis.messages.bodies import CountTokensRequest, MessagesRequest
 from server.apis.messages.replies import AnthropicErrorReply, CountedTokens, MessageReply
-from server.apis.responses.api import ResponsesApi
 from server.apis.responses.bodies import ResponsesRequest
 from server.apis.responses.replies import Deleted, InputTokens, ResponseReply
 from server.config import ServerConfig
@@ -124,45 +123,36 @@ async def _frames(
     generation: Generation, parsed: ParsedRequest, writer: ReplyWriter
 ) -> AsyncGenerator[tuple[bytes, bool], None]:
     """Yield the frames of a stream, and whether they are the last."""
-    chunker = Chunker(parsed.format, parsed.usage)
-
-    def frames(index: int, event: TokenEvent) -> bytes:
-        return writer.frames(chunker.step(index, event))
-
+    answers = Answers(parsed.format)
     async with aclosing(generation.events()) as events:
         async for index, event in events:
-            data = await _convert(frames, index, event)
-            if chunker.repeats(index):
+            data = await _convert(event, writer.frames, answers.step(index, event), answers.usage)
+            if answers.repeats(index):
                 generation.end(index)
-            yield data + writer.frames(chunker.end()) if generation.finished else data, generation.finished
+            yield data + writer.end(answers.usage()) if generation.finished else data, generation.finished
 
 
 async def _complete_reply(generation: Generation, parsed: ParsedRequest, writer: ReplyWriter) -> Response:
-    chunker = Chunker(parsed.format, Usage.AT_END)
-
-    def add(index: int, event: TokenEvent) -> None:
-        writer.add(chunker.step(index, event))
-
+    answers = Answers(parsed.format)
     async with aclosing(generation.events()) as events:
         async for index, event in events:
-            await _convert(add, index, event)
-            if chunker.repeats(index):
+            await _convert(event, writer.add, answers.step(index, event))
+            if answers.repeats(index):
                 generation.end(index)
-    writer.add(chunker.end())
-    body = writer.encode()
+    body = writer.encode(answers.usage())
     if len(body) > LARGE_BYTES:
         return_memory_later()
     return Response(body, media_type="application/json")
 
 
-async def _convert(function: Callable[[int, TokenEvent], Converted], index: int, event: TokenEvent) -> Converted:
-    """Call `function` with an event of choice `index`, in a thread if the event has the log-probabilities of a prompt.
+async def _convert(event: TokenEvent, write: Callable[..., Converted], *arguments: object) -> Converted:
+    """Write the pieces of an event, in a thread if it has the log-probabilities of a prompt.
 
     Those of a thousand tokens take 5 ms and more.
     """
     if len(event.prompt_logprobs) < _INLINE_LOGPROBS:
-        return function(index, event)
-    return await asyncio.to_thread(function, index, event)
+        return write(*arguments)
+    return await asyncio.to_thread(write, *arguments)
 
 
 async def retrieve_response(request: Request, response_id: str) -> Response:
@@ -192,7 +182,7 @@ async def input_tokens(request: Request) -> InputTokens:
     return InputTokens(input_tokens=await _count_tokens(request, _services(request).responses))
 
 
-async def _count_tokens(request: Request, api: MessagesApi | ResponsesApi) -> int:
+async def _count_tokens(request: Request, api: CountingApi) -> int:
     try:
         return await _parse_body(request, partial(api.count_tokens, key=_key(request)), api.size, renders=True)
     except (APIError, KnapServeError) as error:

@@ -15,6 +15,7 @@ from server.apis import replies
 from server.apis.api import Api, Model
 from server.apis.chat import ChatApi
 from server.apis.completions import CompletionApi
+from server.apis.logprobs import TokenTexts
 from server.apis.messages.api import MessagesApi
 from server.apis.responses.api import ResponsesApi
 from server.apis.responses.store import ResponseStore
@@ -94,7 +95,7 @@ class Services:
         priorities = config.scheduling_policy == "priority"
         preparer = Preparer(info, tokenizer, self.names, config.max_n, priorities=priorities)
         build = repr((version(), info.model, info.dtype, info.device))
-        return Model(preparer, encoder, chats, f"fp_{sha256(build.encode()).hexdigest()[:10]}")
+        return Model(preparer, encoder, TokenTexts(tokenizer), chats, f"fp_{sha256(build.encode()).hexdigest()[:10]}")
 
     async def drain(self) -> None:
         """Reject new requests, finish or fail the running ones, and stop the engine, all once."""

@@ -33,16 +33,15 @@ _DRAIN_POLL = 0.02  # seconds between looks at the streams
 
 
 class TokenStream:
-    """Events of one request, as an async iterator; closing it early cancels the request.
+    """Events of one request, as an async iterator.
 
     Events that have arrived by the time the reader is ready are joined into one, except events with a round trace. A
     reader that is slower than the rounds therefore costs no more than one that keeps up.
     """
 
-    def __init__(self, request_id: str, cancel: Callable[[str], None], key: str = "") -> None:
+    def __init__(self, key: str = "") -> None:
         """`key`: the owner's API key."""
-        self._id, self.key = request_id, key
-        self._cancel = cancel
+        self.key = key
         self._events: deque[TokenEvent | KnapServeError | StopAsyncIteration] = deque()
         self._arrived = asyncio.Event()
         self._done = False
@@ -73,12 +72,6 @@ class TokenStream:
         self._done = joined[-1].finish_reason is not None
         return TokenEvent.joined(joined)
 
-    async def aclose(self) -> None:
-        """Cancel the request unless it has ended."""
-        if not self._done:
-            self._done = True
-            self._cancel(self._id)
-
 
 class EngineClient(ABC):
     """`engine.api.Engine`, which documents the methods, on the event loop's side. Subclasses run the rounds."""
@@ -106,7 +99,7 @@ class EngineClient(ABC):
         live = sum(stream.key == key for stream in self._streams.values()) if key else 0
         if len(self._streams) >= self._max_live or live >= key_limit(self._max_live):
             raise QueueFullError(max(len(self._streams) - self.info.max_num_seqs, 0))
-        stream = self._streams[request.id] = TokenStream(request.id, self.cancel, key)
+        stream = self._streams[request.id] = TokenStream(key)
         self._send(request)
         return stream
 

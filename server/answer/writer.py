@@ -1,22 +1,25 @@
-"""Write replies: as the events of a stream, or at once. Each API has its own writer of the same chunks."""
+"""Write replies: as the events of a stream, or at once. Each API has its own writer of the same pieces."""
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from server.answer.pieces import Chunk, Piece
+from engine.types import TokenLogprobs
+from server.answer.pieces import Finish, Piece, Usage
 from server.edge.errors import APIError
 
 Body = dict[str, Any]
 
 
+Event = tuple[str, Body]  # its name and its object, of which values may be encoded already
+
+
 class Encoded(str):
     """A value's JSON text in ASCII, for values that are written several times."""
 
-
-Event = tuple[str, Body | Encoded]
 
 # ASCII only: some clients treat U+2028 as the end of a line. One encoder, because json.dumps builds one per call.
 encode_event = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -32,25 +35,29 @@ def encoded(body: Body) -> Encoded:
 
 
 class ReplyWriter(ABC):
-    """Write one reply in the format of an API. Use either `frames` and `error`, or `add` and `encode`."""
+    """Write one reply in the format of an API. Use either `frames`, `end` and `error`, or `add` and `encode`."""
 
     keep_alive = b": keep-alive\n\n"  # what a stream sends while it waits
     done = b"data: [DONE]\n\n"  # bytes after the last frame
 
     @abstractmethod
-    def frames(self, chunks: Iterable[Chunk]) -> bytes:
-        """Return the events of the next chunks."""
+    def frames(self, pieces: Iterable[Piece], count: Callable[[], Usage]) -> bytes:
+        """Return the events of the next pieces. `count` returns the usage so far."""
+
+    @abstractmethod
+    def end(self, usage: Usage) -> bytes:
+        """Return the events after the last piece."""
 
     @abstractmethod
     def error(self, error: APIError) -> bytes:
         """Return the event that ends a stream which has failed."""
 
     @abstractmethod
-    def add(self, chunks: Iterable[Chunk]) -> None:
-        """Add the next chunks of a complete reply. The last of all has the usage."""
+    def add(self, pieces: Iterable[Piece]) -> None:
+        """Add the next pieces of a complete reply."""
 
     @abstractmethod
-    def encode(self) -> bytes:
+    def encode(self, usage: Usage) -> bytes:
         """Return the complete reply as JSON."""
 
 
@@ -79,66 +86,49 @@ class BlockWriter(ReplyWriter):
 
     def __init__(self) -> None:
         self.block: Block | None = None  # the last one, until it is complete
-        self.end: Piece | None = None  # the last piece of the answer
-        self.usage: Body | None = None  # so far, as chat completions have it
+        self.finish: Finish | None = None  # how the answer has ended
+        self.usage: Usage | None = None  # so far
+        self.tokens: list[TokenLogprobs] = []  # tokens of the next text and of markers before it
 
     @abstractmethod
     def begin_answer(self) -> Iterable[Event]: ...
 
-    def begin(self, block: Block) -> Iterable[Event]:
-        return ()
+    @abstractmethod
+    def begin(self, block: Block) -> Iterable[Event]: ...
 
     @abstractmethod
-    def extend(self, block: Block, text: str, piece: Piece) -> Iterable[Event]:
-        """Return the events for more text of the open block. `piece` has its log-probabilities."""
+    def extend(self, block: Block, text: str) -> Iterable[Event]:
+        """Return the events for more text of the open block."""
 
+    @abstractmethod
     def close(self, block: Block, *, complete: bool) -> Iterable[Event]:
         """Return the events that end a block. It is not `complete` if the answer fails within it."""
-        return ()
 
     @abstractmethod
-    def end_answer(self, chunk: Chunk) -> Iterable[Event]:
-        """Return the events after the last block, with the usage and metrics of the last chunk."""
+    def end_answer(self) -> Iterable[Event]:
+        """Return the events after the last block."""
 
     @abstractmethod
     def reply(self) -> Body:
-        """Return the complete reply, after the last chunk. Its values may be encoded."""
+        """Return the complete reply, after the last piece. Its values may be encoded."""
 
-    def events(self, chunk: Chunk) -> Iterator[Event]:
-        """Yield the names and objects of a chunk's events."""
-        piece = chunk.piece
-        self.usage = chunk.usage or self.usage
-        if piece is None:
-            yield from self.close_block(complete=True)
-            yield from self.end_answer(chunk)
-        elif piece.opening:
-            yield from self.begin_answer()
-        elif piece.finish_reason is not None:
-            self.end = piece
-        else:
-            yield from self._continue(piece)
-
-    def _continue(self, piece: Piece) -> Iterator[Event]:
+    def events(self, piece: Piece) -> Iterator[Event]:
+        """Yield the names and objects of a piece's events, beside those that begin an answer."""
+        self.finish = piece.finish or self.finish
+        self.tokens += piece.logprobs
         delta, block = piece.delta, self.block
         kind: Literal["text", "thought", "call"] = "text" if delta.call is None else "call"
         if delta.reasoning:
             kind = "thought"
         text = delta.reasoning or delta.arguments or delta.content
         if not (text or kind == "call"):
-            yield from self.skip(piece)
             return
         if block is None or (block.kind, block.call) != (kind, delta.call):
             block = Block(kind, delta.call, delta.name or "")
             yield from self.open_block(block)
         block.pieces.append(text)
         if text:
-            yield from self.extend(block, text, piece)
-        else:
-            yield from self.skip(piece)
-
-    def skip(self, piece: Piece) -> Iterable[Event]:
-        """Return the events for a piece without text, such as that of a marker."""
-        return ()
+            yield from self.extend(block, text)
 
     def open_block(self, block: Block) -> Iterator[Event]:
         """Begin a block, after the end of the open one."""
@@ -152,24 +142,36 @@ class BlockWriter(ReplyWriter):
             yield from self.close(self.block, complete=complete)
             self.block = None
 
-    def frames(self, chunks: Iterable[Chunk]) -> bytes:
-        return self.written(event for chunk in chunks for event in self.events(chunk))
+    def ending(self, usage: Usage) -> Iterator[Event]:
+        """Yield the events after the last piece."""
+        self.usage = usage
+        yield from self.close_block(complete=True)
+        yield from self.end_answer()
+
+    def frames(self, pieces: Iterable[Piece], count: Callable[[], Usage]) -> bytes:
+        events: list[Event] = []
+        for piece in pieces:
+            if piece.opening:
+                self.usage = count()
+                events += self.begin_answer()
+            events += self.events(piece)
+        return self.written(events)
+
+    def end(self, usage: Usage) -> bytes:
+        return self.written(self.ending(usage))
 
     def written(self, events: Iterable[Event]) -> bytes:
         """Return events as a stream has them."""
         frames = []
         for name, event in events:
-            data = event if isinstance(event, Encoded) else encode_event(event)
+            data = encoded(event) if Encoded in map(type, event.values()) else encode_event(event)
             frames.append(f"event: {name}\ndata: {data}\n\n")
         return "".join(frames).encode("ascii")
 
-    def error(self, error: APIError) -> bytes:
-        return self.written([("error", dict(error.body()))])
+    def add(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
+            deque(self.events(piece), maxlen=0)
 
-    def add(self, chunks: Iterable[Chunk]) -> None:
-        for chunk in chunks:
-            for _ in self.events(chunk):
-                pass
-
-    def encode(self) -> bytes:
+    def encode(self, usage: Usage) -> bytes:
+        deque(self.ending(usage), maxlen=0)
         return encoded(self.reply()).encode("ascii")

@@ -5,12 +5,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from server.answer.writer import ReplyWriter
 from server.apis.fields import FieldCheck
+from server.apis.logprobs import TokenTexts
 from server.edge.errors import invalid
-from server.edge.reading import validate, whole
+from server.edge.reading import read_object, validate, whole
 from server.options import MAX_BIASES, Options
 from server.prepare import ParsedRequest, Preparer
 from server.prompt import ChatPrompts, Encoder
@@ -28,6 +29,7 @@ class Model:
 
     preparer: Preparer
     encoder: Encoder
+    texts: TokenTexts
     chats: ChatPrompts
     fingerprint: str  # digest of what determines the text beside the request
 
@@ -55,12 +57,13 @@ class Api(ABC):
         `key` stands for the client's API key.
         """
 
-    def read(self, kind: type[RequestT], body: dict[str, Any]) -> RequestT:
-        """Return a validated body without null fields. Raises APIError.
+    def read(self, kind: type[RequestT], raw: bytes) -> RequestT:
+        """Return a validated body, whose null fields count as absent. Raises APIError.
 
         3.0 counts as 3 where a field is annotated as `int` or `int | None`, as with other servers. In parts of a body,
         `server.edge.reading.Whole` does the same.
         """
+        body = read_object(raw)
         for name in self.fields.unknown(body):
             if name not in self._warned and len(self._warned) < _MAX_WARNED:
                 self._warned.add(name)
@@ -71,6 +74,14 @@ class Api(ABC):
             if name in body:
                 body[name] = whole(body[name])
         return validate(kind, body)
+
+
+class CountingApi(Api):
+    """An API with an endpoint that counts the tokens of prompts."""
+
+    @abstractmethod
+    def count_tokens(self, raw: bytes, key: str) -> int:
+        """Return the number of tokens of a request's prompt. Raises APIError, RequestError."""
 
 
 @cache

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
 
-from server.answer.pieces import Usage
 from server.apis.parts import MAX_AGENT_TOOLS, text_instead
 from server.conversation import MAX_TURNS, Form, FormKind
 from server.edge.errors import invalid
 from server.edge.reading import NullableModel, RequestModel
-from server.options import MAX_COUNT, Name, Options, StopString, TokenId, ToolName
+from server.options import MAX_COUNT, Name, Options, StopString, TemplateVariables, TokenId, ToolName
+from server.prepare import Ask
 
 MAX_STOP_STRINGS = 4
 MAX_PROMPTS = 2048
@@ -106,12 +106,20 @@ class AllowedTools(RequestModel):
     tools: Annotated[list[NamedTool], Field(min_length=1, max_length=MAX_AGENT_TOOLS, fail_fast=True)]
 
 
-class ToolChoice(RequestModel):
-    """A function that must be called, or the only tools that the prompt describes."""
+class AllowedChoice(RequestModel):
+    """The only tools that the prompt describes."""
 
-    type: Literal["function", "allowed_tools"]
-    function: NamedFunction | None = None
-    allowed_tools: AllowedTools | None = None
+    type: Literal["allowed_tools"]
+    allowed_tools: AllowedTools
+
+
+# A function that must be called, or the only tools.
+ToolChoice = Annotated[NamedTool | AllowedChoice, Field(discriminator="type")]
+
+
+def stop_strings(stop: str | Sequence[str] | None) -> Sequence[str]:
+    """Return the stop strings of a field that may have one or several."""
+    return [stop] if isinstance(stop, str) else stop or ()
 
 
 class GenerationRequest(Options):
@@ -134,24 +142,20 @@ class GenerationRequest(Options):
     return_rounds: bool = Field(default=False, description="Return the draft and verification rounds of each choice.")
     stream_options: StreamOptions | None = None
 
-    @property
-    def stop_strings(self) -> Sequence[str]:
-        if self.stop is None:
-            return ()
-        return [self.stop] if isinstance(self.stop, str) else self.stop
-
-    @property
-    def usage(self) -> Usage:
-        """Which chunks of a stream have the usage."""
-        options = self.stream_options or StreamOptions()
-        if not options.include_usage:
-            return Usage.NEVER
-        return Usage.ALWAYS if options.continuous_usage_stats else Usage.AT_END
-
-    def check_stream(self) -> None:
-        """Raise APIError if a request without a stream has options of one."""
+    def ask(self, max_tokens: int | None, logprobs: int | None, *, prompt_logprobs: bool = False) -> Ask:
+        """Return what the client asks for beside the prompt. Raises APIError for options of a stream without one."""
         if self.stream_options not in (None, StreamOptions()) and not self.stream:
             raise invalid("'stream_options' is only allowed with 'stream': true.", "stream_options")
+        return Ask(
+            self,
+            max_tokens,
+            stop=stop_strings(self.stop),
+            n=self.n,
+            logprobs=logprobs,
+            logprobs_path="logprobs",
+            prompt_logprobs=prompt_logprobs,
+            rounds=self.return_rounds,
+        )
 
     def form(self) -> Form | None:
         """Return what the answer must match, or None for text. Raises APIError if several fields ask for a form."""
@@ -232,19 +236,24 @@ class PredictionContent(RequestModel):
     content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)]
 
 
-class ChatCompletionRequest(GenerationRequest):
+class TemplateRequest(RequestModel):
+    """What the prompt of a chat has beside the messages."""
+
+    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default_factory=list)
+    chat_template_kwargs: TemplateVariables
+    add_generation_prompt: bool = Field(default=True, description="Let the chat template open the assistant's turn.")
+    continue_final_message: bool = Field(default=False, description="Continue the last message, without a new turn.")
+
+
+class ChatCompletionRequest(TemplateRequest, GenerationRequest):
     messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_TURNS, fail_fast=True)]
     max_completion_tokens: int | None = Field(
         default=None, ge=1, le=MAX_COUNT, description="Takes precedence over max_tokens."
     )
     logprobs: bool = False
     top_logprobs: int | None = Field(default=None, ge=0, le=MAX_TOP_LOGPROBS, description="Requires logprobs.")
-    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default_factory=list)
-    tool_choice: Literal["none", "auto", "required"] | ToolChoice | None = None
+    tool_choice: ToolChoice | Literal["none", "auto", "required"] = "auto"
     parallel_tool_calls: bool = Field(default=True, description="Allow several tool calls in one message.")
-    chat_template_kwargs: dict[str, Any] = Field(
-        default_factory=dict, description="Additional variables of the chat template."
-    )
     reasoning_effort: str | None = Field(
         default=None, description='Given to the chat template; "none" also sets its `enable_thinking` to false.'
     )
@@ -252,8 +261,6 @@ class ChatCompletionRequest(GenerationRequest):
         default=None, ge=-1, le=MAX_COUNT, description="Most tokens of the reasoning; -1: no limit."
     )
     verbosity: str | None = Field(default=None, description="Given to the chat template.")
-    add_generation_prompt: bool = Field(default=True, description="Let the chat template open the assistant's turn.")
-    continue_final_message: bool = Field(default=False, description="Continue the last message, without a new turn.")
     prediction: PredictionContent | None = Field(default=None, description="Expected text. Drafts are copied from it.")
     metadata: Metadata | None = Field(default=None, description="Ignored, within OpenAI's limits.")
 
@@ -270,17 +277,13 @@ class CompletionRequest(GenerationRequest):
     echo: bool = Field(default=False, description="Return the prompt before the answer.")
 
 
-class TokenizeRequest(RequestModel):
+class TokenizeRequest(TemplateRequest):
     """Either a prompt or a chat."""
 
     model: str = ""
     prompt: str | None = None
     messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_TURNS, fail_fast=True)] | None = None
-    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default_factory=list)
     add_special_tokens: bool | None = Field(default=None, description="Default: true for a prompt, false for a chat.")
-    add_generation_prompt: bool = True
-    continue_final_message: bool = False
-    chat_template_kwargs: dict[str, Any] = Field(default_factory=dict)
     return_token_strs: bool = False
 
 

@@ -1,18 +1,18 @@
 """OpenAI's chat completions: messages become turns of a conversation."""
 
-import uuid
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
 
 from server.answer.writer import ReplyWriter
 from server.apis import bodies
 from server.apis.api import Api
-from server.apis.chunks import ChatChoices, ChunkWriter, envelope
+from server.apis.chunks import ChatWriter
 from server.apis.fields import CHAT_FIELDS
 from server.apis.parts import CUSTOM_INPUT, arguments_of, template_variables
 from server.conversation import Call, Choice, Conversation, Role, Tool, Turn
 from server.edge.errors import invalid
-from server.edge.reading import read_object
-from server.prepare import Ask, ParsedRequest
+from server.prepare import ParsedRequest
 
 
 class ChatApi(Api):
@@ -21,56 +21,57 @@ class ChatApi(Api):
     fields = CHAT_FIELDS
 
     def parse(self, raw: bytes, key: str) -> tuple[ParsedRequest, ReplyWriter]:
-        request = self.read(bodies.ChatCompletionRequest, read_object(raw))
+        request = self.read(bodies.ChatCompletionRequest, raw)
         self.model.preparer.check(request, request.n)
-        request.check_stream()
+        limit = request.max_tokens if request.max_completion_tokens is None else request.max_completion_tokens
+        ask = request.ask(limit, (request.top_logprobs or 0) if request.logprobs else None)
         if request.top_logprobs and not request.logprobs:
             raise invalid("'top_logprobs' requires 'logprobs': true.", "top_logprobs")
-        limit = request.max_tokens if request.max_completion_tokens is None else request.max_completion_tokens
-        prompt = self.model.chats.prompt(_conversation(request), limit)
-        ask = Ask(
-            request,
-            limit,
-            stop=request.stop_strings,
-            n=request.n,
-            logprobs=(request.top_logprobs or 0) if request.logprobs else None,
-            usage=request.usage,
-            rounds=request.return_rounds,
-        )
-        parsed = self.model.preparer.prepare(f"chatcmpl-{uuid.uuid4().hex}", prompt, ask, self.prompt_path)
-        short = self.model.chats.tool_format == "mistral"
-        return parsed, ChunkWriter(envelope(parsed, self.model.fingerprint), ChatChoices(short_ids=short), parsed.usage)
+        prompt = self.model.chats.prompt(_chat(request), limit)
+        parsed = self.model.preparer.prepare("chatcmpl-", prompt, ask, self.prompt_path)
+        return parsed, ChatWriter(parsed, self.model, request.stream_options)
 
 
-def _conversation(request: bodies.ChatCompletionRequest) -> Conversation:
-    budget = request.thinking_token_budget
+def conversation(request: bodies.TemplateRequest, messages: Sequence[bodies.Message]) -> Conversation:
+    """Return what a chat template gets of a body. Raises APIError."""
+    found = _turns(messages)
     return Conversation(
-        turns(request.messages),
+        found,
         "messages",
-        tools(request.tools),
-        _choice(request.tool_choice),
+        _tools(request.tools),
+        variables=request.chat_template_kwargs,
+        opens_turn=request.add_generation_prompt,
+        continues=_continues(request, found[-1]),
+    )
+
+
+def _chat(request: bodies.ChatCompletionRequest) -> Conversation:
+    budget = request.thinking_token_budget
+    return replace(
+        conversation(request, request.messages),
+        choice=_choice(request.tool_choice),
         parallel=request.parallel_tool_calls,
         form=request.form(),
         prediction=_predicted(request.prediction),
         variables=template_variables(request.reasoning_effort, request.verbosity, request.chat_template_kwargs),
-        opens_turn=request.add_generation_prompt,
-        continues=continues(request),
         thought_limit=None if budget is None or budget < 0 else budget,
         thought_limit_path="thinking_token_budget",
     )
 
 
-def continues(request: bodies.ChatCompletionRequest | bodies.TokenizeRequest) -> bool:
-    """Whether the last message is to be continued. Raises APIError if the prompt must begin another one as well."""
-    begins = request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set
-    if request.continue_final_message and begins:
-        raise invalid(
-            "'add_generation_prompt' and 'continue_final_message' cannot both be true.", "continue_final_message"
-        )
-    return request.continue_final_message
+def _continues(request: bodies.TemplateRequest, last: Turn) -> bool:
+    """Whether the answer continues the last turn. Raises APIError if that is no answer, or if a turn must begin."""
+    field = "continue_final_message"
+    if not request.continue_final_message:
+        return False
+    if request.add_generation_prompt and "add_generation_prompt" in request.model_fields_set:
+        raise invalid(f"'add_generation_prompt' and '{field}' cannot both be true.", field)
+    if last.role != "assistant" or last.calls:
+        raise invalid(f"'{field}' requires an assistant message without tool calls at the end of 'messages'.", field)
+    return True
 
 
-def tools(offered: Sequence[bodies.Tool]) -> list[Tool]:
+def _tools(offered: Sequence[bodies.Tool]) -> list[Tool]:
     """Return the tools of a body, in their order."""
     found = []
     for index, tool in enumerate(offered):
@@ -88,21 +89,13 @@ def tools(offered: Sequence[bodies.Tool]) -> list[Tool]:
     return found
 
 
-def _choice(choice: bodies.ToolChoice | str | None) -> Choice:
-    if choice == "required":
-        return Choice("required")
-    if choice == "none":
-        return Choice("none")
-    if not isinstance(choice, bodies.ToolChoice):
-        return Choice()
-    if choice.type == "function":
-        if choice.function is None:
-            raise invalid("Missing required parameter: 'tool_choice.function'.", "tool_choice.function")
+def _choice(choice: bodies.ToolChoice | Literal["none", "auto", "required"]) -> Choice:
+    if isinstance(choice, bodies.NamedTool):
         return Choice("required", frozenset([choice.function.name]), single=True)
-    if choice.allowed_tools is None:
-        raise invalid("Missing required parameter: 'tool_choice.allowed_tools'.", "tool_choice.allowed_tools")
-    names = frozenset(tool.function.name for tool in choice.allowed_tools.tools)
-    return Choice(choice.allowed_tools.mode, names, path="tool_choice.allowed_tools.tools")
+    if isinstance(choice, bodies.AllowedChoice):
+        names = frozenset(tool.function.name for tool in choice.allowed_tools.tools)
+        return Choice(choice.allowed_tools.mode, names, path="tool_choice.allowed_tools.tools")
+    return Choice(choice)
 
 
 def _predicted(prediction: bodies.PredictionContent | None) -> str:
@@ -112,7 +105,7 @@ def _predicted(prediction: bodies.PredictionContent | None) -> str:
     return content if isinstance(content, str) else "".join(part.text for part in content)
 
 
-def turns(messages: Sequence[bodies.Message]) -> list[Turn]:
+def _turns(messages: Sequence[bodies.Message]) -> list[Turn]:
     """Return the turns of a chat, with tools instead of older functions. Raises APIError."""
     found = []
     function = "call_0"  # id of the last call of a function

@@ -2,14 +2,18 @@
 
 import json
 import uuid
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 
-from server.answer.logprobs import Json, Logprobs
-from server.answer.parsers import Delta
-from server.answer.pieces import Chunk, Piece, Usage
-from server.answer.writer import ReplyWriter, encode_event
+from engine.plans import Variants
+from engine.types import TokenEvent
+from server.answer.pieces import Finish, Piece, Usage
+from server.answer.writer import Body, ReplyWriter, encode_event
+from server.apis.api import Model
+from server.apis.bodies import StreamOptions
+from server.apis.logprobs import TextOffsets, chat_logprobs, completion_logprobs, prompt_logprobs
 from server.edge.errors import APIError
 from server.prepare import ParsedRequest
 from server.templates import MISTRAL_ID_LENGTH
@@ -17,70 +21,119 @@ from server.templates import MISTRAL_ID_LENGTH
 _ID_LENGTH = 24  # letters and digits in the id of a call
 _encode_reply = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
-
-def envelope(request: ParsedRequest, fingerprint: str) -> Json:
-    """Return the fields that a reply and all chunks of a stream share."""
-    return {
-        "id": request.id,
-        "created": request.created,
-        "model": request.model,
-        "system_fingerprint": fingerprint,
-    }
+Logprobs = Mapping[str, Sequence[object] | None]  # `choices[].logprobs`; lists have an item for each token
 
 
-class Choices(ABC):
-    """The differences between chat completions and completions."""
+class ChunkWriter(ReplyWriter):
+    """Write chat completions or completions.
+
+    Log-probabilities of complete replies are encoded as they arrive. A reply may have a million of them, which would
+    occupy the event loop for a second at the end, and take five times the memory as objects.
+    """
 
     reply_object: str
     chunk_object: str
 
-    def chunk(self, piece: Piece) -> Json:
+    def __init__(self, request: ParsedRequest, model: Model, options: StreamOptions | None) -> None:
+        self._request, self._model, self._options = request, model, options or StreamOptions()
+        self._single = request.format.choices == 1
+        self._head = f'data: {encode_event(self._envelope(self.chunk_object))[:-1]},"choices":['
+        self._metrics = ""  # JSON of the metrics, once a single choice has ended
+        self._pieces: defaultdict[int, list[Piece]] = defaultdict(list)
+        # Choice → field of `choices[].logprobs` → JSON of the parts of its list, or None for null.
+        self._logprobs: defaultdict[int, dict[str, list[str] | None]] = defaultdict(dict)
+
+    @abstractmethod
+    def delta(self, piece: Piece) -> Body:
+        """Return what a chunk has of a piece, without log-probabilities."""
+
+    @abstractmethod
+    def whole(self, pieces: Sequence[Piece]) -> Body:
+        """Return what a complete reply has of all pieces of a choice, without log-probabilities."""
+
+    @abstractmethod
+    def logprobs(self, piece: Piece) -> Logprobs | None: ...
+
+    def frames(self, pieces: Iterable[Piece], count: Callable[[], Usage]) -> bytes:
+        usage = ""
+        if self._options.include_usage:
+            so_far = _usage(count()) if self._options.continuous_usage_stats else None
+            usage = f',"usage":{encode_event(so_far)}'
+        return "".join([self._frame(piece, usage) for piece in pieces]).encode("ascii")
+
+    def _frame(self, piece: Piece, usage: str) -> str:
+        if piece.finish is not None and self._single:
+            self._metrics = f',"metrics":{encode_event(metrics_of(piece.finish))}'
+        metrics = "" if self._options.include_usage else self._metrics
+        return f"{self._head}{encode_event(self._choice(piece))}]{usage}{metrics}}}\n\n"
+
+    def end(self, usage: Usage) -> bytes:
+        if not self._options.include_usage:
+            return b""
+        return f'{self._head}],"usage":{encode_event(_usage(usage))}{self._metrics}}}\n\n'.encode("ascii")
+
+    def _choice(self, piece: Piece) -> Body:
         """Return the choice of a chunk."""
         choice = {
             "index": piece.index,
-            **self._piece(piece),
-            "logprobs": piece.logprobs,
-            "finish_reason": piece.finish_reason,
+            **self.delta(piece),
+            "logprobs": self.logprobs(piece) if piece.logprobs or piece.opening else None,
+            "finish_reason": None if piece.finish is None else _reason(piece.finish),
         }
-        if piece.round is not None:
-            choice["round"] = piece.round
-        if piece.metrics is not None:
-            choice["metrics"] = piece.metrics
+        if piece.event is not None:
+            choice["round"] = _round(piece.event)
+        if piece.finish is not None and not self._single:
+            choice["metrics"] = metrics_of(piece.finish)
         return choice
 
-    def reply(self, pieces: Sequence[Piece]) -> Json:
-        """Return the choice of a complete reply from all its pieces, without log-probabilities."""
-        last = pieces[-1]
-        choice = {
-            "index": last.index,
-            **self._whole([piece.delta for piece in pieces]),
-            "finish_reason": last.finish_reason,
+    def error(self, error: APIError) -> bytes:
+        return f"data: {encode_event(error.body())}\n\n".encode("ascii")
+
+    def add(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
+            for field, values in (self.logprobs(piece) or {}).items():
+                texts = self._logprobs[piece.index].setdefault(field, None if values is None else [])
+                if values and texts is not None:
+                    texts.append(_encode_reply(values)[1:-1])
+            piece.logprobs = ()
+            self._pieces[piece.index].append(piece)
+
+    def encode(self, usage: Usage) -> bytes:
+        choices, end = [], {"usage": _usage(usage)}
+        for index, pieces in sorted(self._pieces.items()):
+            finish = pieces[-1].finish
+            assert finish is not None
+            choice = {"index": index, **self.whole(pieces), "finish_reason": _reason(finish)}
+            if self._single:
+                end["metrics"] = metrics_of(finish)
+            else:
+                choice["metrics"] = metrics_of(finish)
+            if rounds := [_round(piece.event) for piece in pieces if piece.event is not None]:
+                choice["rounds"] = rounds
+            fields = [f'"{field}":{_joined(texts)}' for field, texts in self._logprobs[index].items()]
+            logprobs = f"{{{','.join(fields)}}}" if fields else "null"
+            choices.append(f'{_encode_reply(choice)[:-1]},"logprobs":{logprobs}}}')
+        head = _encode_reply(self._envelope(self.reply_object))
+        return f'{head[:-1]},"choices":[{",".join(choices)}],{_encode_reply(end)[1:]}'.encode()
+
+    def _envelope(self, object: str) -> Body:
+        """Return the fields that a reply and all chunks of a stream share."""
+        return {
+            "id": self._request.id,
+            "object": object,
+            "created": self._request.created,
+            "model": self._request.model,
+            "system_fingerprint": self._model.fingerprint,
         }
-        if last.metrics is not None:
-            choice["metrics"] = last.metrics
-        if rounds := [piece.round for piece in pieces if piece.round is not None]:
-            choice["rounds"] = rounds
-        return choice
-
-    @abstractmethod
-    def _piece(self, piece: Piece) -> Json: ...
-
-    @abstractmethod
-    def _whole(self, deltas: Sequence[Delta]) -> Json: ...
 
 
-class ChatChoices(Choices):
+class ChatWriter(ChunkWriter):
     reply_object = "chat.completion"
     chunk_object = "chat.completion.chunk"
 
-    def __init__(self, *, short_ids: bool) -> None:
-        """`short_ids`: ids of tool calls have the length that the templates of Mistral's models accept."""
-        self._id_length = MISTRAL_ID_LENGTH if short_ids else _ID_LENGTH
-        self._id_prefix = "" if short_ids else "call_"
-
-    def _piece(self, piece: Piece) -> Json:
+    def delta(self, piece: Piece) -> Body:
         delta = piece.delta
-        if piece.finish_reason is not None:
+        if piece.finish is not None:
             return {"delta": {}}
         if piece.opening:
             return {"delta": {"role": "assistant", "content": "", "refusal": None}}
@@ -88,15 +141,16 @@ class ChatChoices(Choices):
             return {"delta": {"reasoning_content": delta.reasoning, "reasoning": delta.reasoning}}
         if delta.call is None:
             return {"delta": {"content": delta.content}}
-        call: Json = {"function": {"arguments": delta.arguments}}
+        call: Body = {"function": {"arguments": delta.arguments}}
         if delta.name is not None:
             call = self._call(delta.name, delta.arguments)
         return {"delta": {"tool_calls": [{"index": delta.call, **call}]}}
 
-    def _whole(self, deltas: Sequence[Delta]) -> Json:
+    def whole(self, pieces: Sequence[Piece]) -> Body:
+        deltas = [piece.delta for piece in pieces]
         content = "".join(delta.content for delta in deltas)
         reasoning = "".join(delta.reasoning for delta in deltas)
-        message: Json = {"role": "assistant", "content": content, "refusal": None}
+        message: Body = {"role": "assistant", "content": content, "refusal": None}
         names = {delta.call: delta.name for delta in deltas if delta.name is not None}
         if names:
             arguments: defaultdict[int | None, list[str]] = defaultdict(list)
@@ -108,90 +162,97 @@ class ChatChoices(Choices):
             message |= {"reasoning_content": reasoning, "reasoning": reasoning}
         return {"message": message}
 
-    def _call(self, name: str, arguments: str) -> Json:
-        id = f"{self._id_prefix}{uuid.uuid4().hex[: self._id_length]}"
+    def logprobs(self, piece: Piece) -> Logprobs | None:
+        return (
+            {"content": chat_logprobs(piece.logprobs, self._model.texts), "refusal": None} if piece.logprobs else None
+        )
+
+    def _call(self, name: str, arguments: str) -> Body:
+        id = f"call_{uuid.uuid4().hex[:_ID_LENGTH]}"
+        if self._model.chats.tool_format == "mistral":  # the templates of these models refuse other ids
+            id = uuid.uuid4().hex[:MISTRAL_ID_LENGTH]
         return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-class TextChoices(Choices):
+class CompletionWriter(ChunkWriter):
     reply_object = "text_completion"
     chunk_object = "text_completion"
 
-    def _piece(self, piece: Piece) -> Json:
-        return {"text": piece.delta.content}
+    def __init__(
+        self, request: ParsedRequest, model: Model, options: StreamOptions | None, echoes: Sequence[str]
+    ) -> None:
+        """`echoes`: texts of the prompts, if answers begin with them."""
+        super().__init__(request, model, options)
+        self._echoes = echoes
+        self._offsets: dict[int, TextOffsets] = {}  # choice → offset of its next token
 
-    def _whole(self, deltas: Sequence[Delta]) -> Json:
-        return {"text": "".join(delta.content for delta in deltas)}
+    def delta(self, piece: Piece) -> Body:
+        return {"text": self._echoes[self._prompt(piece)] if piece.opening else piece.delta.content}
 
+    def whole(self, pieces: Sequence[Piece]) -> Body:
+        return {"text": "".join(self.delta(piece)["text"] for piece in pieces)}
 
-class ChunkWriter(ReplyWriter):
-    """Write chat completions and completions.
+    def logprobs(self, piece: Piece) -> Logprobs | None:
+        prompt = self._prompt(piece)
+        if piece.opening and self._request.sampling.prompt_logprobs:
+            first = self._request.prompts[prompt][0]
+            return prompt_logprobs(first, piece.logprobs, self._model.texts, self._echoes[prompt])
+        if not piece.logprobs:
+            return None
+        if piece.index not in self._offsets:
+            begin = len(self._echoes[prompt]) if self._echoes else 0
+            self._offsets[piece.index] = TextOffsets(begin, special=not self._request.options.skip_special_tokens)
+        return completion_logprobs(piece.logprobs, self._model.texts, self._offsets[piece.index])
 
-    Log-probabilities of complete replies are encoded as they arrive. A reply may have a million of them, which would
-    occupy the event loop for a second at the end, and take five times the memory as objects.
-    """
-
-    def __init__(self, envelope: Json, choices: Choices, usage: Usage) -> None:
-        """`usage`: which chunks of a stream have it."""
-        self._envelope, self._choices = envelope, choices
-        head = encode_event({"id": envelope["id"], "object": choices.chunk_object} | envelope)
-        self._head = f'data: {head[:-1]},"choices":['
-        self._tail = "]" if usage is Usage.NEVER else '],"usage":null'
-        self._pieces: defaultdict[int, list[Piece]] = defaultdict(list)
-        self._logprobs: defaultdict[int, _LogprobsText] = defaultdict(_LogprobsText)
-        self._end: Chunk | None = None
-
-    def frames(self, chunks: Iterable[Chunk]) -> bytes:
-        return "".join([self._frame(chunk) for chunk in chunks]).encode("ascii")
-
-    def _frame(self, chunk: Chunk) -> str:
-        choice = "" if chunk.piece is None else encode_event(self._choices.chunk(chunk.piece))
-        tail = self._tail if chunk.usage is None else f'],"usage":{encode_event(chunk.usage)}'
-        metrics = "" if chunk.metrics is None else f',"metrics":{encode_event(chunk.metrics)}'
-        return f"{self._head}{choice}{tail}{metrics}}}\n\n"
-
-    def error(self, error: APIError) -> bytes:
-        return f"data: {encode_event(error.body())}\n\n".encode("ascii")
-
-    def add(self, chunks: Iterable[Chunk]) -> None:
-        for chunk in chunks:
-            piece = chunk.piece
-            if piece is None:
-                self._end = chunk
-                continue
-            if piece.logprobs is not None:
-                self._logprobs[piece.index].add(piece.logprobs)
-                piece.logprobs = None
-            self._pieces[piece.index].append(piece)
-
-    def encode(self) -> bytes:
-        assert self._end is not None
-        choices = []
-        for index, pieces in sorted(self._pieces.items()):
-            logprobs = self._logprobs[index].encode() if index in self._logprobs else "null"
-            choices.append(f'{_encode_reply(self._choices.reply(pieces))[:-1]},"logprobs":{logprobs}}}')
-        head = _encode_reply({"id": self._envelope["id"], "object": self._choices.reply_object} | self._envelope)
-        end: Json = {"usage": self._end.usage}
-        if self._end.metrics is not None:
-            end["metrics"] = self._end.metrics
-        return f'{head[:-1]},"choices":[{",".join(choices)}],{_encode_reply(end)[1:]}'.encode()
+    def _prompt(self, piece: Piece) -> int:
+        """Return the number of the prompt that a piece answers."""
+        return piece.index // self._request.format.n
 
 
-class _LogprobsText:
-    """The JSON text of `choices[].logprobs`, whose lists grow."""
+def _joined(texts: Sequence[str] | None) -> str:
+    """Return the JSON of a list, given that of its parts, or of null."""
+    return "null" if texts is None else f"[{','.join(texts)}]"
 
-    def __init__(self) -> None:
-        self._lists: dict[str, list[str] | None] = {}
 
-    def add(self, logprobs: Logprobs) -> None:
-        for key, values in logprobs.items():
-            texts = self._lists.setdefault(key, None if values is None else [])
-            if values and texts is not None:
-                texts.append(_encode_reply(values)[1:-1])
+def _reason(finish: Finish) -> str:
+    return "tool_calls" if finish.called else finish.reason.value
 
-    def encode(self) -> str:
-        lists = []
-        for key, texts in self._lists.items():
-            values = "null" if texts is None else f"[{','.join(texts)}]"
-            lists.append(f'"{key}":{values}')
-        return f"{{{','.join(lists)}}}"
+
+def _usage(usage: Usage) -> Body:
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.completion,
+        "total_tokens": usage.prompt + usage.completion,
+        "prompt_tokens_details": {"cached_tokens": usage.cached},
+        "completion_tokens_details": {
+            "accepted_prediction_tokens": usage.accepted_predictions,
+            "rejected_prediction_tokens": usage.rejected_predictions,
+            "reasoning_tokens": usage.reasoning,
+        },
+    }
+
+
+def _round(event: TokenEvent) -> Body:
+    trace, last = event.trace, len(event.pieces) - 1
+    assert trace is not None
+    return {
+        "tokens": [(piece, position == last) for position, piece in enumerate(event.pieces)],
+        "drafted": trace.drafted,
+        "accepted": trace.accepted,
+        "context": trace.context_length,
+        "plan": _plan_digits(trace.plan),
+        "predicted_tpt": trace.predicted_tpt,
+        "source": trace.source if trace.drafted else None,
+    }
+
+
+def metrics_of(finish: Finish) -> Body:
+    """Return the field `metrics` of a reply or a choice."""
+    figures = finish.speculation
+    if figures is None:
+        return {"speculative_decoding": None}
+    return {"speculative_decoding": asdict(figures) | {"plan": _plan_digits(figures.plan)}}
+
+
+def _plan_digits(plan: Variants | None) -> str | None:
+    return None if plan is None else "".join(map(str, plan))

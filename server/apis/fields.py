@@ -16,12 +16,9 @@ Defaults = tuple[Any, ...] | Callable[[Mapping[str, Any]], bool]
 NO_VALUE: Defaults = ()
 
 
-def _best_of_n(body: Mapping[str, Any]) -> bool:
-    return _equal(body["best_of"], body.get("n") or 1)
-
-
-def _n_completions(body: Mapping[str, Any]) -> bool:
-    return _equal(body["n_cmpl"], body.get("n") or 1)
+def _like_n(name: str) -> Defaults:
+    """Accept a field that is equal to `n`."""
+    return lambda body: _equal(body[name], body.get("n") or 1)
 
 
 def _without_penalties(body: Mapping[str, Any]) -> bool:
@@ -29,12 +26,9 @@ def _without_penalties(body: Mapping[str, Any]) -> bool:
     return body["repeat_last_n"] == -1 or all(body.get(name, default) == default for name, default in penalties.items())
 
 
-def _of_a_schema(response_format: Mapping[str, Any]) -> bool:
-    return response_format.get("type") == "json_schema"
-
-
-def _of_a_tag(response_format: Mapping[str, Any]) -> bool:
-    return response_format.get("type") == "structural_tag"
+def _of_type(kind: str) -> Defaults:
+    """Accept a field of a response format of this type."""
+    return lambda response_format: bool(response_format.get("type") == kind)
 
 
 def called_directly(tool: Mapping[str, Any]) -> bool:
@@ -71,7 +65,7 @@ _REFUSED: dict[str, Defaults] = {
     **dict.fromkeys(("reasoning_control", "reasoning_in_content"), _OFF),
     **dict.fromkeys(("lora", "response_fields", "grammar_triggers", "preserved_tokens"), _EMPTY),
     **dict.fromkeys(("t_max_predict_ms", "t_max_prompt_ms"), (0, -1)),
-    "n_cmpl": _n_completions,
+    "n_cmpl": _like_n("n_cmpl"),
     "repeat_last_n": _without_penalties,
     "reasoning_format": ("auto", "deepseek"),
 }
@@ -81,7 +75,7 @@ _REFUSED_CHAT: dict[str, Defaults] = {
     **dict.fromkeys(("echo", "add_special_tokens", "return_prompt_text"), _OFF),
     **dict.fromkeys(("functions", "documents"), _EMPTY),
     "suffix": ("",),
-    "best_of": _best_of_n,
+    "best_of": _like_n("best_of"),
     "function_call": ("none", "auto"),
     "include_reasoning": _ON,
     "parse_tool_calls": _ON,
@@ -92,7 +86,7 @@ _REFUSED_COMPLETIONS: dict[str, Defaults] = {
     "n_predict": NO_VALUE,  # -1 is no limit there; here, completions without a limit have 16 tokens
     "thinking_token_budget": (-1,),
     "suffix": ("",),
-    "best_of": _best_of_n,
+    "best_of": _like_n("best_of"),
     "add_special_tokens": _ON,
     "parse_tool_calls": _OFF,
 }
@@ -103,8 +97,8 @@ Inside = Mapping[str, Mapping[str, Defaults]]
 _REFUSED_INSIDE: Inside = {
     "response_format": {
         "schema": NO_VALUE,
-        "json_schema": _of_a_schema,
-        **dict.fromkeys(("format", "structures", "triggers"), _of_a_tag),
+        "json_schema": _of_type("json_schema"),
+        **dict.fromkeys(("format", "structures", "triggers"), _of_type("structural_tag")),
     }
 }
 _REFUSED_INSIDE_CHAT: Inside = {
@@ -117,10 +111,7 @@ _REFUSED_INSIDE_CHAT: Inside = {
 _LABEL = "a label for the client's records"
 _CACHE = "prefixes are cached anyway, and cached ones give the same tokens"
 _COMPANION = "belongs to a field that is refused"
-_FIGURES = "adds figures about the work to the reply"
-_TEXT_ONLY = "prompts have no images or sound"
 _DRAFTS = "drafts never change the text"
-_NO_SHIFT = "a context is never shifted: an answer ends where the context does"
 # Field → why it cannot change the text.
 IGNORED: dict[str, str] = {
     **dict.fromkeys(("user", "metadata", "safety_identifier", "request_id", "session_id"), _LABEL),
@@ -129,14 +120,14 @@ IGNORED: dict[str, str] = {
     **dict.fromkeys(("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"), _CACHE),
     # Fields of vLLM:
     "truncation_side": _COMPANION,
-    **dict.fromkeys(("media_io_kwargs", "mm_processor_kwargs"), _TEXT_ONLY),
+    **dict.fromkeys(("media_io_kwargs", "mm_processor_kwargs"), "prompts have no images or sound"),
     "return_mm_kwargs": "vLLM reads it on other endpoints only",
     "routed_experts_prompt_start": "routes of experts are not returned",
     "stream_interval": "divides the same text into chunks",
     # Fields of llama.cpp:
     **dict.fromkeys(("cache_prompt", "id_slot", "n_cache_reuse"), _CACHE),
-    **dict.fromkeys(("n_keep", "n_discard"), _NO_SHIFT),
-    **dict.fromkeys(("timings_per_token", "return_progress", "verbose"), _FIGURES),
+    **dict.fromkeys(("n_keep", "n_discard"), "a context is never shifted: an answer ends where the context does"),
+    **dict.fromkeys(("timings_per_token", "return_progress", "verbose"), "adds figures about the work to the reply"),
     "sse_ping_interval": "sets the pause between comments in a stream",
     "backend_sampling": "chooses the device that samples",
     **dict.fromkeys(("xtc_threshold", "mirostat_tau", "mirostat_eta", "dynatemp_exponent"), _COMPANION),
@@ -219,19 +210,19 @@ class FieldCheck:
                 self._refuse(name, name, body, self.refused[name])
             elif name not in self.known:
                 unknown.append(name)
-        for path, fields in self.inside.items():
-            for param, item in _objects(body, path):
+        for place, fields in self.inside.items():
+            for path, item in _objects(body, place):
                 for name, default in fields.items():
                     if item.get(name) is not None:
-                        self._refuse(name, f"{param}.{name}", item, default, f"{path}.{name}")
+                        self._refuse(name, f"{path}.{name}", item, default, f"{place}.{name}")
         return unknown
 
-    def _refuse(self, name: str, param: str, body: Mapping[str, Any], default: Defaults, path: str = "") -> None:
+    def _refuse(self, name: str, path: str, body: Mapping[str, Any], default: Defaults, place: str = "") -> None:
         """Raise a 400 unless field `name` of `body` has a default value."""
         if not (default(body) if callable(default) else any(_equal(body[name], item) for item in default)):
             general = ": omit it" if default == NO_VALUE else ", except with its default value"
-            advice = self._advice.get(path, self._advice.get(name, general))
-            raise invalid(f"'{param}' is not supported{advice}.", param)
+            advice = self._advice.get(place, self._advice.get(name, general))
+            raise invalid(f"'{path}' is not supported{advice}.", path)
 
 
 def _objects(item: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

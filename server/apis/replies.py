@@ -120,24 +120,27 @@ class ChoiceRound(BaseModel):
     )
 
 
-FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
+FinishReason = Literal["stop", "length", "tool_calls"]
 
 
 class BaseChoice(BaseModel):
     index: int
+    metrics: ReplyMetrics | None = Field(default=None, description="Present with several choices, at the end of each.")
+
+
+class WholeChoice(BaseChoice):
+    finish_reason: FinishReason
     rounds: list[ChoiceRound] | None = Field(
         default=None, description="Present with return_rounds; chunks have one `round` each."
     )
-    finish_reason: FinishReason
-    metrics: ReplyMetrics | None = Field(default=None, description="Present with several choices.")
 
 
-class ChatChoice(BaseChoice):
+class ChatChoice(WholeChoice):
     message: ReplyMessage
     logprobs: ChatLogprobs | None
 
 
-class TextChoice(BaseChoice):
+class TextChoice(WholeChoice):
     text: str
     logprobs: TextLogprobs | None
 
@@ -147,17 +150,18 @@ class BaseReply(BaseModel):
     created: int
     model: str
     system_fingerprint: str
-    usage: Usage
-    metrics: ReplyMetrics | None = Field(default=None, description="Present with one choice.")
+    metrics: ReplyMetrics | None = Field(default=None, description="Of one choice; in the last chunk of a stream.")
 
 
 class ChatCompletion(BaseReply):
     object: Literal["chat.completion"]
+    usage: Usage
     choices: list[ChatChoice]
 
 
 class Completion(BaseReply):
     object: Literal["text_completion"]
+    usage: Usage
     choices: list[TextChoice]
 
 
@@ -186,30 +190,23 @@ class MessageDelta(BaseModel):
     reasoning: str | None = None
 
 
-class BaseChoiceDelta(BaseModel):
-    index: int
+class ChoiceDelta(BaseChoice):
     round: ChoiceRound | None = Field(default=None, description="Present with return_rounds.")
     finish_reason: FinishReason | None
-    metrics: ReplyMetrics | None = Field(default=None, description="In a choice's last chunk, with several choices.")
 
 
-class ChatChoiceDelta(BaseChoiceDelta):
+class ChatChoiceDelta(ChoiceDelta):
     delta: MessageDelta
     logprobs: ChatLogprobs | None
 
 
-class TextChoiceDelta(BaseChoiceDelta):
+class TextChoiceDelta(ChoiceDelta):
     text: str
     logprobs: TextLogprobs | None
 
 
-class BaseChunk(BaseModel):
-    id: str
-    created: int
-    model: str
-    system_fingerprint: str
+class BaseChunk(BaseReply):
     usage: Usage | None = Field(default=None, description="In the last chunk, with include_usage.")
-    metrics: ReplyMetrics | None = Field(default=None, description="In the last chunk, with one choice.")
 
 
 class ChatCompletionChunk(BaseChunk):

@@ -1,12 +1,10 @@
 """The endpoints /tokenize and /detokenize, in vLLM's formats."""
 
 from engine.types import EngineInfo
-from server.answer.logprobs import TokenTexts
 from server.apis.api import Model
 from server.apis.bodies import DetokenizeRequest, TokenizeRequest
-from server.apis.chat import continues, tools, turns
+from server.apis.chat import conversation
 from server.apis.replies import Detokenized, Tokenized
-from server.conversation import Conversation
 from server.edge.errors import invalid
 from server.edge.reading import read_object, validate
 
@@ -16,7 +14,6 @@ class TokenizeService:
 
     def __init__(self, info: EngineInfo, model: Model) -> None:
         self._info, self._model = info, model
-        self._texts = TokenTexts(model.encoder.tokenizer)
 
     def tokenize(self, raw: bytes) -> Tokenized:
         """Tokenise a prompt or a rendered chat. Raises APIError, RequestError."""
@@ -27,22 +24,14 @@ class TokenizeService:
         self._model.preparer.check_model(request.model)
         if (request.prompt is None) == (request.messages is None):
             raise invalid("Exactly one of 'prompt' and 'messages' is required.", "prompt")
-        continuing = continues(request)
         special = request.messages is None if request.add_special_tokens is None else request.add_special_tokens
         if request.messages is None:
             found = self._model.encoder.tokens(request.prompt or "", "prompt", special=special)
         else:
-            talk = Conversation(
-                turns(request.messages),
-                "messages",
-                tools(request.tools),
-                variables=request.chat_template_kwargs,
-                opens_turn=request.add_generation_prompt,
-                continues=continuing,
-            )
+            talk = conversation(request, request.messages)
             text = self._model.chats.render(talk, talk.tools)
             found = self._model.chats.encode(talk, text, special=special)
-        names = [self._texts.text(token) for token in found] if request.return_token_strs else None
+        names = [self._model.texts.text(token) for token in found] if request.return_token_strs else None
         return Tokenized(count=len(found), max_model_len=self._info.max_model_len, tokens=[*found], token_strs=names)
 
     def detokenize(self, raw: bytes) -> Detokenized:

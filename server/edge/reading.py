@@ -113,7 +113,10 @@ def _from_validation(error: ValidationError, body: dict[str, Any], within: str) 
         return invalid(f"Missing required parameter: '{param}'.", param)
     if detail["type"] == "extra_forbidden":
         return invalid(f"Unknown parameter: '{param}'.", param)
-    return invalid(f"Invalid value for '{param}': {detail['msg'].replace(' after validation', '')}.", param)
+    reason = detail["msg"].replace(" after validation", "")
+    if detail["type"] in ("model_type", "model_attributes_type"):  # pydantic writes names of classes
+        reason = "Input should be an object"
+    return invalid(f"Invalid value for '{param}': {reason}.", param)
 
 
 def _path(location: tuple[int | str, ...], body: Any, missing: bool) -> list[int | str]:

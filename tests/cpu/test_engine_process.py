@@ -139,8 +139,8 @@ async def check_cancellation_and_a_full_queue(engine: EngineProcess) -> None:
     streams = [engine.submit(GenerateRequest(str(i), chat_ids(engine, "x"), ENDLESS)) for i in range(5)]
     with pytest.raises(QueueFullError):
         engine.submit(GenerateRequest("one more", chat_ids(engine, "x"), SHORT))
-    for stream in streams:
-        await stream.aclose()
+    for number in range(len(streams)):
+        engine.cancel(str(number))
     assert await collect(engine, "after all")
     await reported(engine, lambda: engine.stats().kv_usage == 0)
 
@@ -296,12 +296,12 @@ async def test_a_late_reader_gets_pending_events_joined() -> None:
     traced = token(4, trace=RequestRound("r", "none", 1, 0, 0, 0, 4, 0, 0, None, None))
     last = token(6, finish_reason=FinishReason.STOP)
     events = [token(1, cached_tokens=3), token(2), token(3), traced, token(5), last]
-    stream = TokenStream("r", lambda _: None)
+    stream = TokenStream()
     for event in events:
         stream.put(event)
     first, second, last = await rest(stream)
-    assert (first.text, first.token_ids, first.pieces, first.rounds) == (" 1 2 3", (1, 2, 3), (" 1", " 2", " 3"), 3)
+    assert (first.text, first.token_ids, first.pieces) == (" 1 2 3", (1, 2, 3), (" 1", " 2", " 3"))
     assert first.completion_tokens == 3
     assert second is traced, "a traced round is not joined with others"
-    assert (last.text, last.rounds, last.finish_reason) == (" 5 6", 2, FinishReason.STOP)
+    assert (last.text, last.finish_reason) == (" 5 6", FinishReason.STOP)
     assert TokenEvent.joined(events).token_ids == (1, 2, 3, 4, 5, 6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
 import pytest
@@ -145,7 +145,7 @@ async def test_tokens_arrive_and_end_with_one_finish_reason(model: LoadedModel, 
     assert [event.completion_tokens for event in events] == counts
     last = events[-1]
     assert last.speculation is not None
-    assert (last.speculation.policy, last.speculation.num_rounds) == (policy, sum(event.rounds for event in events))
+    assert (last.speculation.policy, last.speculation.num_rounds) == (policy, len(session.ran))
     assert (last.speculation.num_draft_tokens > 0) == (policy != "none")
     assert last.timing is not None
     assert all(event.speculation is None and event.timing is None for event in events[:-1])
@@ -162,26 +162,13 @@ async def test_two_streams_share_rounds_and_say_what_each_says_alone(model: Load
     assert all({part.request_id for part in report.rounds} == {"snow", "a river"} for report in together)
 
 
-async def _close(_: EngineThread, stream: TokenStream) -> None:
-    await stream.aclose()
-
-
-async def _cancel(engine: EngineThread, _: TokenStream) -> None:
-    engine.cancel("snow")
-
-
-LEAVING = pytest.mark.parametrize("leave", [_close, _cancel])
-Leave = Callable[[EngineThread, TokenStream], Awaitable[None]]
-
-
-@LEAVING
-async def test_a_cancelled_request_frees_its_cache_within_one_round(session: Observed, leave: Leave) -> None:
+async def test_a_cancelled_request_frees_its_cache_within_one_round(session: Observed) -> None:
     stream = session.submit("snow", ENDLESS)
     busy = await session.rounds(3)
     assert (busy.running, session.engine.stats().running) == (1, 1)
     assert busy.kv_usage > 0
     assert (await anext(stream)).token_ids
-    await leave(session.engine, stream)
+    session.engine.cancel("snow")
     session.release(1)  # the round that had begun; there is no permit for another
     await session.report(lambda report: report.running == 0)
     assert len(session.ran) <= 4
@@ -190,12 +177,11 @@ async def test_a_cancelled_request_frees_its_cache_within_one_round(session: Obs
     assert (stats.running, stats.waiting, stats.kv_usage) == (0, 0, 0.0)
 
 
-@LEAVING
-async def test_a_cancelled_request_does_not_change_others(model: LoadedModel, session: Observed, leave: Leave) -> None:
-    gone = session.submit("snow", ENDLESS)
+async def test_a_cancelled_request_does_not_change_others(model: LoadedModel, session: Observed) -> None:
+    session.submit("snow", ENDLESS)
     stays = session.submit("a river", policy="none")  # drafted, it could end before the observed rounds
     await session.rounds(3)  # the first may have begun without the second request
-    await leave(session.engine, gone)
+    session.engine.cancel("snow")
     begun = len(session.reports) + 1  # the next waits for its permit already, or will see the cancellation
     session.release()
     events = await collect(stays)
@@ -206,22 +192,13 @@ async def test_a_cancelled_request_does_not_change_others(model: LoadedModel, se
     assert session.inner.scheduler.blocks.usage == 0
 
 
-async def test_a_closed_stream_yields_nothing_more(session: Observed) -> None:
-    stream = session.submit("snow", ENDLESS)
-    await session.rounds(3)
-    await stream.aclose()
-    assert await collect(stream) == []  # events that had arrived are dropped
-    await stream.aclose()
-    assert session.engine.stats().waiting == 0
-
-
 @ONE_AT_A_TIME
 async def test_a_request_cancelled_while_it_waits_never_runs(model: LoadedModel, session: Observed) -> None:
-    first, second, third = (session.submit(id) for id in ("snow", "a boat", "a river"))
+    first, _, third = (session.submit(id) for id in ("snow", "a boat", "a river"))
     session.release(2)
     await session.report(lambda report: (report.running, report.waiting) == (1, 2))
     assert session.engine.stats().waiting == 2
-    await second.aclose()
+    session.engine.cancel("a boat")
     session.release()
     said = [tokens_of(events) for events in await asyncio.gather(collect(first), collect(third))]
     assert said == alone(model, "snow", "a river")
@@ -235,7 +212,6 @@ async def test_cancelling_unknown_and_finished_requests_changes_nothing(model: L
     stream = session.submit("a river")
     session.engine.cancel("snow")
     session.engine.cancel("nobody")
-    await first.aclose()
     events = await collect(stream)
     assert [tokens_of(events)] == alone(model, "a river")
 
@@ -286,15 +262,15 @@ async def test_a_request_whose_grammar_is_being_compiled_waits_deferred(
     """Clients see it too while nothing else runs, and once others do."""
     compiled = False
     monkeypatch.setattr(session.inner, "ready", lambda message: compiled or message.id == "b")
-    slow, cancelled = session.submit("a"), session.submit("c")
+    slow, _ = session.submit("a"), session.submit("c")
     await session.report(lambda report: report.deferred == 2)
-    await cancelled.aclose()
-    other = session.submit("b", ENDLESS)
+    session.engine.cancel("c")
+    session.submit("b", ENDLESS)
     session.release(2)
     assert (await session.report(lambda report: report.running == 1)).deferred == 1
     stats = session.engine.stats()
     assert (stats.running, stats.waiting, stats.deferred) == (1, 1, 1)
-    await other.aclose()
+    session.engine.cancel("b")
     compiled = True
     session.release()
     assert tokens_of(await collect(slow))
@@ -408,7 +384,8 @@ async def test_a_full_queue_refuses_until_a_request_leaves(session: Observed) ->
     with pytest.raises(QueueFullError) as full:
         session.submit("a late comer")
     assert full.value.retry_after >= 1
-    await streams.pop().aclose()
+    streams.pop()
+    session.engine.cancel("7")
     streams.append(session.submit("another"))
     with pytest.raises(QueueFullError):
         session.submit("a late comer")
@@ -441,7 +418,8 @@ async def test_a_request_that_cannot_run_is_refused_without_a_round(
     # All that ever ran is the next request, which took the rounds that it takes alone.
     events = await collect(session.submit("snow", policy="none"))
     assert [tokens_of(events)] == alone(model, "snow")
-    assert session.ran == [[]] + [["snow"]] * (sum(event.rounds for event in events) - 1)
+    assert events[-1].speculation is not None
+    assert session.ran == [[]] + [["snow"]] * (events[-1].speculation.num_rounds - 1)
 
 
 @pytest.mark.slow

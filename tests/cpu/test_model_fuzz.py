@@ -23,7 +23,7 @@ from engine.model.weights import expected_tensors
 from engine.quantised.config import parse_quantisation
 from engine.text.detokenize import Detokenizer
 from engine.text.tokenizer import Tokenizer
-from server.answer.logprobs import TokenTexts
+from server.apis.logprobs import TokenTexts
 from tests.support import PREPARED, REPOSITORY
 from tests.support.fake import FakeEngine
 from tests.support.gguf_files import small, write

@@ -34,6 +34,10 @@ def refused(path: str, status: int = 400, engine: FakeEngine | None = None, **op
     return error
 
 
+def test_errors_name_no_classes_of_ours() -> None:
+    assert refused(CHAT_PATH, json={"messages": [5]})["message"].endswith(": Input should be an object.")
+
+
 @pytest.mark.parametrize(
     "raw",
     [

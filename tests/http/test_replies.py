@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine.types import TokenLogprobs
-from server.answer.logprobs import TextOffsets, TokenTexts, completion_logprobs, prompt_logprobs
+from server.apis.logprobs import TextOffsets, TokenTexts, completion_logprobs, prompt_logprobs
 from server.apis.replies import ChatCompletion, Completion
 from server.app import create_app
 from server.config import ServerConfig

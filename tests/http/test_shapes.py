@@ -11,7 +11,7 @@ import pytest
 
 from engine.types import FinishReason, RequestRound, TokenEvent
 from server.answer.calls import make_parser
-from server.answer.pieces import Chunker, ReplyFormat, Usage
+from server.answer.pieces import Answers, ReplyFormat
 from server.apis.replies import Completion
 from server.config import ServerConfig
 from tests.support.fake import FakeEngine
@@ -453,10 +453,10 @@ def test_an_answer_that_a_limit_ends_after_a_call_has_a_complete_call(max_calls:
     )
     for end in range(CALL.index('":'), len(CALL + CALL)):
         request = TokenEvent("r", (CALL + CALL)[:end], (1,), FinishReason.LENGTH, 1, 1, 0)
-        piece = Chunker(format, Usage.NEVER).step(0, request)[-1].piece
+        piece = Answers(format).step(0, request)[-1]
         rest = end - len(CALL) if max_calls is None and end > len(CALL) else min(end, len(CALL))
-        assert piece is not None
-        assert piece.unfinished_call == (CALL.index(", ") <= rest < CALL.index("}}") + 2)
+        assert piece.finish is not None
+        assert piece.finish.unfinished_call == (CALL.index(", ") <= rest < CALL.index("}}") + 2)
 
 
 OTHER = CALL.replace("Bern", "Berlin")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
-from server.answer.logprobs import Json
+from server.answer.writer import Body as Json
 from tests.support.fake import ByteTokenizer, FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask
 

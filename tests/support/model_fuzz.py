@@ -36,7 +36,7 @@ from engine.host.process import open_tokenizer
 from engine.kernels.library import kernel_library
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, SamplingParams
-from server.answer.logprobs import TokenTexts
+from server.apis.logprobs import TokenTexts
 from tests.support.cores import made_up_profile
 from tests.support.tiny_models import LETTERS, Files, Gguf, TensorInfo, checkpoints, ggufs, quantised_checkpoints
 

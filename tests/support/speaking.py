@@ -18,6 +18,11 @@ def pieces(text: str, size: int = 5) -> tuple[str, ...]:
     return tuple(text[i : i + size] for i in range(0, len(text), size))
 
 
+def spelled(text: str) -> tuple[str, ...]:
+    """The pieces of a text whose tokens are bytes."""
+    return tuple(piece for character in text for piece in ("",) * (len(character.encode()) - 1) + (character,))
+
+
 class SpeakingEngine(FakeEngine):
     """An engine that adds log-probabilities on request; its template knows tools and reasoning."""
 
@@ -32,7 +37,7 @@ class SpeakingEngine(FakeEngine):
             found = tuple(TokenLogprobs(byte, -0.25, top) for byte in event.text.encode())
             scored = request.prompt[1:] if request.sampling.prompt_logprobs and event.completion_tokens == 1 else ()
             prompt = tuple(TokenLogprobs(token, -0.75, top) for token in scored)
-            yield replace(event, logprobs=found, prompt_logprobs=prompt)
+            yield replace(event, logprobs=found, prompt_logprobs=prompt, pieces=spelled(event.text))
 
 
 def whole(engine: FakeEngine, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -85,4 +90,5 @@ class TalkingEngine(FakeEngine):
     async def _events(self, request: Any) -> Any:
         async for event in super()._events(request):
             scored = tuple(TokenLogprobs(byte, -0.25, ((98, -0.5),)) for byte in event.text.encode())
-            yield event if request.sampling.logprobs is None else replace(event, logprobs=scored)
+            said = replace(event, logprobs=scored, pieces=spelled(event.text))
+            yield event if request.sampling.logprobs is None else said

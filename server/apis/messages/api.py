@@ -1,12 +1,10 @@
 """Anthropic's Messages API: blocks become turns of a conversation."""
 
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.answer.pieces import Usage
 from server.answer.writer import ReplyWriter
-from server.apis.api import Api
+from server.apis.api import CountingApi
 from server.apis.fields import NO_VALUE, Defaults, FieldCheck, Inside, called_directly
 from server.apis.messages.bodies import (
     CallBlock,
@@ -23,7 +21,7 @@ from server.apis.messages.events import MessageWriter
 from server.apis.parts import not_text, result_text, template_variables
 from server.conversation import Call, Choice, Conversation, Form, Tool, Turns
 from server.edge.errors import invalid
-from server.edge.reading import read_object, without_nulls
+from server.edge.reading import without_nulls
 from server.prepare import Ask, ParsedRequest
 
 IGNORED = {
@@ -68,7 +66,7 @@ _TEXT = {"text": "text"}
 _BILLING = "x-anthropic-billing-header:"
 
 
-class MessagesApi(Api):
+class MessagesApi(CountingApi):
     body = MessagesRequest
     prompt_path = "messages"
     fields = FieldCheck.of_other_api(
@@ -76,12 +74,12 @@ class MessagesApi(Api):
     )
 
     def parse(self, raw: bytes, key: str) -> tuple[ParsedRequest, ReplyWriter]:
-        request = self.read(MessagesRequest, read_object(raw))
+        request = self.read(MessagesRequest, raw)
         self.model.preparer.check(request)
         # Clients send the most tokens that they know, because the API requires a number.
         prompt = self.model.chats.prompt(self._conversation(request), None)
-        ask = Ask(request, request.max_tokens, capped=True, stop=request.stop_sequences, usage=Usage.ALWAYS)
-        parsed = self.model.preparer.prepare(f"msg_{uuid.uuid4().hex}", prompt, ask, self.prompt_path)
+        ask = Ask(request, request.max_tokens, capped=True, stop=request.stop_sequences)
+        parsed = self.model.preparer.prepare("msg_", prompt, ask, self.prompt_path)
         lowered = parsed.sampling.max_tokens != request.max_tokens
         writer = MessageWriter(
             parsed.id,
@@ -92,8 +90,7 @@ class MessagesApi(Api):
         return parsed, writer
 
     def count_tokens(self, raw: bytes, key: str) -> int:
-        """Return the number of tokens of a request's prompt. Raises APIError, RequestError."""
-        request = self.read(CountTokensRequest, read_object(raw))
+        request = self.read(CountTokensRequest, raw)
         self.model.preparer.check_model(request.model)
         return self.model.chats.count_tokens(self._conversation(request))
 

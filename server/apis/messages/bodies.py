@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from server.apis.parts import MAX_AGENT_TOOLS
 from server.conversation import MAX_TURNS
 from server.edge.reading import NullableModel, Whole
-from server.options import MAX_COUNT, Options, StopString, ToolName
+from server.options import MAX_COUNT, Options, StopString, TemplateVariables, ToolName
 
 MAX_STOP_SEQUENCES = 64
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")  # the last two are of tools on Anthropic's servers
@@ -121,9 +121,7 @@ class CountTokensRequest(Options):
     thinking: Thinking | None = None
     output_config: OutputConfig = OutputConfig()
     output_format: OutputFormat | None = Field(default=None, description="The older place of output_config.format.")
-    chat_template_kwargs: dict[str, Any] = Field(
-        default_factory=dict, description="Additional variables of the chat template."
-    )
+    chat_template_kwargs: TemplateVariables
 
 
 class MessagesRequest(CountTokensRequest):

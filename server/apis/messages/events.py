@@ -7,12 +7,11 @@ from typing import Any
 
 import pydantic_core
 
-from server.answer.pieces import Chunk, Piece
+from engine.types import FinishReason
+from server.answer.pieces import Usage
 from server.answer.writer import Block, BlockWriter, Body, Event, encode_event
 from server.apis.messages.errors import error_body
 from server.edge.errors import APIError
-
-_STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 
 
 class MessageWriter(BlockWriter):
@@ -57,7 +56,7 @@ class MessageWriter(BlockWriter):
         self._content.append(shown)
         return [self._block_event("content_block_start", content_block={**shown})]
 
-    def extend(self, block: Block, text: str, piece: Piece) -> Iterator[Event]:
+    def extend(self, block: Block, text: str) -> Iterator[Event]:
         if block.kind == "text":
             yield self._delta(type="text_delta", text=text)
         elif block.kind == "thought":
@@ -83,21 +82,21 @@ class MessageWriter(BlockWriter):
             shown["text"] = block.text
         yield self._block_event("content_block_stop")
 
-    def end_answer(self, chunk: Chunk) -> Iterable[Event]:
+    def end_answer(self) -> Iterable[Event]:
         reply = self.reply()
         delta = {"stop_reason": reply["stop_reason"], "stop_sequence": reply["stop_sequence"]}
         return [_event("message_delta", delta=delta, usage=reply["usage"]), _event("message_stop")]
 
     def _stop(self) -> tuple[str | None, str | None]:
         """Return the reason of the answer's end, and the stop sequence that ended it; None before."""
-        if self.end is None or self.end.finish_reason is None:
+        finish = self.finish
+        if finish is None:
             return None, None
-        reason = self.end.finish_reason
-        if reason == "stop" and self.end.stop_string is not None:
-            return "stop_sequence", self.end.stop_string
-        if reason == "length" and self._fills_context:
-            return "model_context_window_exceeded", None
-        return _STOP_REASONS.get(reason, "end_turn"), None
+        if finish.called:
+            return "tool_use", None
+        if finish.reason is FinishReason.LENGTH:
+            return "model_context_window_exceeded" if self._fills_context else "max_tokens", None
+        return "end_turn" if finish.stop_string is None else "stop_sequence", finish.stop_string
 
     def _delta(self, **delta: Any) -> Event:
         return self._block_event("content_block_delta", delta=delta)
@@ -123,12 +122,11 @@ def _input(text: str) -> Body:
     return {"INVALID_JSON": text}
 
 
-def _usage(usage: Body) -> Body:
-    """Convert the usage of chat completions. Input tokens are those that were not cached."""
-    cached = usage["prompt_tokens_details"]["cached_tokens"]
+def _usage(usage: Usage) -> Body:
+    """Return the usage. Input tokens are those that were not cached."""
     return {
-        "input_tokens": usage["prompt_tokens"] - cached,
+        "input_tokens": usage.prompt - usage.cached,
         "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": cached,
-        "output_tokens": usage["completion_tokens"],
+        "cache_read_input_tokens": usage.cached,
+        "output_tokens": usage.completion,
     }

@@ -1,22 +1,21 @@
 """OpenAI's Responses API: items, also those of stored responses, become turns of a conversation."""
 
 import json
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from server.answer.writer import Body, ReplyWriter
-from server.apis.api import Api, Model
+from server.apis.api import CountingApi, Model
+from server.apis.bodies import stop_strings
 from server.apis.fields import NO_VALUE, Defaults, FieldCheck, Inside, called_directly
 from server.apis.parts import CUSTOM_INPUT, arguments_of, part_text, result_text, template_variables
 from server.apis.responses import bodies
-from server.apis.responses.events import ResponseWriter
+from server.apis.responses.events import OnEnd, ResponseWriter
 from server.apis.responses.store import ResponseStore, StoredResponse
 from server.apis.responses.tools import DOT, OfferedTool, Place, chosen, offered_tools
 from server.conversation import Call, Conversation, Form, Turns
 from server.edge.errors import APIError, invalid
-from server.edge.reading import read_object, validate, without_nulls
+from server.edge.reading import validate
 from server.prepare import Ask, ParsedRequest
 
 _LOGPROBS = "message.output_text.logprobs"
@@ -56,12 +55,7 @@ _TEXT_PARTS = {"input_text": "text", "output_text": "text", "text": "text", "ref
 _REASONING_PARTS = {"summary_text": "text", "reasoning_text": "text"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Items:
-    """The items of a conversation, with their paths in the client's body."""
-
-    all: Sequence[tuple[bodies.Item, str]]
-    own: Sequence[Body]  # items of the request itself, without references
+Items = Sequence[tuple[bodies.Item, str]]  # items of a conversation, with their paths in the client's body
 
 
 def _field_check(body: type[bodies.ResponsesRequest]) -> FieldCheck:
@@ -70,7 +64,7 @@ def _field_check(body: type[bodies.ResponsesRequest]) -> FieldCheck:
     )
 
 
-class ResponsesApi(Api):
+class ResponsesApi(CountingApi):
     """Responses are stored, and requests may refer to stored ones, if there is a store."""
 
     body: type[bodies.ResponsesRequest] = bodies.ResponsesRequest
@@ -92,62 +86,65 @@ class ResponsesApi(Api):
         return min(len(raw) + self._store.size, self._max_bytes)
 
     def parse(self, raw: bytes, key: str) -> tuple[ParsedRequest, ReplyWriter]:
-        body, request = self._read(raw)
+        request = self.read(self.body, raw)
         self.model.preparer.check(request)
-        items = self._items(body, request, len(raw), key)
+        items = self._items(request, len(raw), key)
         offered = _offered(request, items)
         limit = request.max_output_tokens
         prompt = self.model.chats.prompt(_conversation(request, items, offered), limit)
         ask = Ask(
             request,
             limit,
-            stop=[request.stop] if isinstance(request.stop, str) else request.stop or (),
+            stop=stop_strings(request.stop),
             logprobs=request.top_logprobs if _LOGPROBS in request.include else None,
             logprobs_path="include",
         )
-        parsed = self.model.preparer.prepare(f"resp_{uuid.uuid4().hex}", prompt, ask, self.prompt_path)
-        echo = _echoed(body, request, parsed)
+        parsed = self.model.preparer.prepare("resp_", prompt, ask, self.prompt_path)
+        echo = _echoed(request, parsed)
         on_end = None
         if isinstance(request, bodies.StoringRequest):
             echo |= {_PREVIOUS: request.previous_response_id, "store": request.store}
             if request.store:
                 on_end = self._storing(parsed.id, key, request.previous_response_id, items)
-        return parsed, ResponseWriter(parsed.id, echo, offered, on_end)
+        return parsed, ResponseWriter(parsed.id, echo, offered, self.model.texts, on_end)
 
     def count_tokens(self, raw: bytes, key: str) -> int:
-        """Return the number of tokens of a request's prompt. Raises APIError, RequestError."""
-        body, request = self._read(raw)
+        request = self.read(self.body, raw)
         self.model.preparer.check_model(request.model)
-        items = self._items(body, request, len(raw), key)
+        items = self._items(request, len(raw), key)
         return self.model.chats.count_tokens(_conversation(request, items, _offered(request, items)))
 
-    def _read(self, raw: bytes) -> tuple[Body, bodies.ResponsesRequest]:
-        body = read_object(raw)
-        return body, self.read(self.body, body)
-
-    def _items(self, body: Body, request: bodies.ResponsesRequest, size: int, key: str) -> _Items:
-        """Return all items of a conversation. `size`: bytes of the body. Raises APIError."""
+    def _items(self, request: bodies.ResponsesRequest, size: int, key: str) -> Items:
+        """Return all items of a conversation, without references. `size`: bytes of the body. Raises APIError."""
         previous = request.previous_response_id if isinstance(request, bodies.StoringRequest) else None
         if request.input is None and previous is None:
             raise invalid("Missing required parameter: 'input'.", "input")
-        earlier = b"" if previous is None else self._previous_items(previous, key)
-        items, own = _own_items(body, request)
-        referred: dict[str, bytes] = {}
-        for index, item in enumerate(items):
+        items: list[tuple[bodies.Item, str]] = []
+        referred: set[str] = set()
+        if previous is not None:
+            stored = self._previous_items(previous, key)
+            size += len(stored)
+            items += [(item, _PREVIOUS) for item in self._loaded(stored, size)]
+        own = request.input or []
+        if isinstance(own, str):
+            own = [bodies.MessageItem(role="user", content=own)]
+        for index, item in enumerate(own):
+            path = f"input[{index}]"
             if isinstance(item, bodies.ReferenceItem):
                 if item.id in referred:
-                    raise invalid(f"'input' refers to {item.id!r:.80} twice.", f"input[{index}].id")
-                referred[item.id] = self._referred(item, f"input[{index}]", key)
-                own[index] = json.loads(referred[item.id])
-        if self._store is not None and size + len(earlier) + sum(map(len, referred.values())) > self._max_bytes:
+                    raise invalid(f"'input' refers to {item.id!r:.80} twice.", f"{path}.id")
+                referred.add(item.id)
+                stored = self._referred(item, path, key)
+                size += len(stored)
+                (item,) = self._loaded(stored, size)
+            items.append((item, path))
+        return items
+
+    def _loaded(self, stored: bytes, size: int) -> Sequence[bodies.Item]:
+        """Return stored items. `size`: bytes of the request with all that it refers to. Raises APIError."""
+        if size > self._max_bytes:
             raise invalid(f"The request has more than {self._max_bytes} bytes with all that it refers to.", "input")
-        if referred:
-            items = validate(bodies.Items, {"items": own}).items
-        placed = [(item, f"input[{index}]") for index, item in enumerate(items)]
-        if earlier:
-            before = validate(bodies.Items, {"items": json.loads(b"[" + earlier + b"]")}).items
-            placed = [*((item, _PREVIOUS) for item in before), *placed]
-        return _Items(placed, own)
+        return validate(bodies.Stored, {"items": json.loads(b"[" + stored + b"]")}).items
 
     def _previous_items(self, id: str, key: str) -> bytes:
         items = None if self._store is None else self._store.conversation(id, key)
@@ -166,11 +163,9 @@ class ResponsesApi(Api):
             raise APIError(404, f"Item with id {item.id!r:.80} not found: {reason}.", param="input")
         return stored
 
-    def _storing(
-        self, id: str, key: str, previous: str | None, items: _Items
-    ) -> Callable[[bytes, Sequence[Body]], bool]:
+    def _storing(self, id: str, key: str, previous: str | None, items: Items) -> OnEnd:
         """Return a function that stores a reply with the items of its output, and says whether there was room."""
-        own = _encoded(items.own)[1:-1]
+        own = _encoded([item.model_dump(exclude_unset=True) for item, path in items if path != _PREVIOUS])[1:-1]
 
         def store(reply: bytes, output: Sequence[Body]) -> bool:
             assert self._store is not None
@@ -184,29 +179,21 @@ def _encoded(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
-def _own_items(body: Body, request: bodies.ResponsesRequest) -> tuple[Sequence[bodies.Item], list[Body]]:
-    """Return the items of a request, and the same as the client wrote them."""
-    if isinstance(request.input, str):
-        item = {"type": "message", "role": "user", "content": request.input}
-        return [bodies.MessageItem(type="message", role="user", content=request.input)], [item]
-    return request.input or [], [*body.get("input", [])]
-
-
-def _offered(request: bodies.ResponsesRequest, items: _Items) -> dict[str, OfferedTool]:
+def _offered(request: bodies.ResponsesRequest, items: Items) -> dict[str, OfferedTool]:
     """Return the tools of a request, and those that items add to them."""
     places: list[Place] = [(tool, f"tools[{index}]") for index, tool in enumerate(request.tools)]
-    for item, path in items.all:
+    for item, path in items:
         if isinstance(item, bodies.ToolsItem | bodies.OutputItem) and item.type in _TOOL_LISTS:
-            tools = validate(bodies.Tools, {"tools": _extra(item, "tools", [])}, path).tools
+            tools = validate(bodies.Stored, {"tools": _extra(item, "tools", [])}, path).tools
             places += [(tool, f"{path}.tools[{index}]") for index, tool in enumerate(tools)]
     return offered_tools(places)
 
 
-def _conversation(request: bodies.ResponsesRequest, items: _Items, offered: Mapping[str, OfferedTool]) -> Conversation:
+def _conversation(request: bodies.ResponsesRequest, items: Items, offered: Mapping[str, OfferedTool]) -> Conversation:
     turns = Turns("input")
     if request.instructions is not None:
         turns.say("system", request.instructions)
-    for item, path in items.all:
+    for item, path in items:
         _add(turns, item, path)
     found = turns.all()
     if not found:
@@ -237,25 +224,27 @@ def _form(format: bodies.TextFormat | None) -> Form | None:
     return Form("json_object", True, path) if format.type == "json_object" else None
 
 
-def _echoed(body: Body, request: bodies.ResponsesRequest, parsed: ParsedRequest) -> Body:
+def _echoed(request: bodies.ResponsesRequest, parsed: ParsedRequest) -> Body:
     """Return the fields of a response that repeat the request."""
     texts = ("instructions", "prompt_cache_key", "safety_identifier", "user")
-    format = without_nulls((body.get("text") or {}).get("format") or {})
-    tools = body.get("tools", [])
+    choice, format = request.tool_choice, request.text.format
     return {
-        **{name: body[name] if isinstance(body.get(name), str) else None for name in texts},
+        **{name: text if isinstance(text := getattr(request, name), str) else None for name in texts},
         "max_output_tokens": request.max_output_tokens,
         "max_tool_calls": request.max_tool_calls,
         "top_logprobs": request.top_logprobs,
         "created_at": parsed.created,
         "model": parsed.model,
-        "metadata": body.get("metadata", {}),
+        "metadata": request.metadata,
         "parallel_tool_calls": request.parallel_tool_calls,
         "reasoning": {"effort": request.reasoning.effort, "summary": None},
         "temperature": parsed.sampling.temperature,
-        "text": {"format": format or {"type": "text"}, "verbosity": request.text.verbosity},
-        "tool_choice": body.get("tool_choice", "auto"),
-        "tools": [tool for tool in tools if tool.get("type") not in bodies.HOSTED],
+        "text": {
+            "format": {"type": "text"} if format is None else format.model_dump(by_alias=True, exclude_unset=True),
+            "verbosity": request.text.verbosity,
+        },
+        "tool_choice": choice if isinstance(choice, str) else choice.model_dump(exclude_unset=True),
+        "tools": [tool.model_dump(exclude_unset=True) for tool in request.tools if tool.type not in bodies.HOSTED],
         "top_p": parsed.sampling.top_p,
     }
 

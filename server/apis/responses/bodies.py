@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from server.apis.bodies import MAX_TOP_LOGPROBS, Metadata, StopStrings
 from server.edge.reading import NullableModel, Objects
-from server.options import MAX_COUNT, Name, Options
+from server.options import MAX_COUNT, Name, Options, TemplateVariables
 
 # Tools that run on OpenAI's servers. Codex offers its models some, whatever their provider.
 HOSTED = (
@@ -26,7 +26,13 @@ HOSTED = (
 Parts = Annotated[list[dict[str, Any]], Field(fail_fast=True)]
 
 
-class FunctionTool(NullableModel):
+class RepeatedModel(NullableModel):
+    """A part that the reply repeats, with all of its fields."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class FunctionTool(RepeatedModel):
     type: Literal["function"]
     name: str
     description: str | None = None
@@ -34,13 +40,13 @@ class FunctionTool(NullableModel):
     strict: bool | None = None
 
 
-class ToolFormat(NullableModel):
+class ToolFormat(RepeatedModel):
     type: Literal["text", "grammar"] = "text"
     syntax: str = ""
     definition: str = ""
 
 
-class CustomTool(NullableModel):
+class CustomTool(RepeatedModel):
     """A tool whose input is a text."""
 
     type: Literal["custom"]
@@ -69,9 +75,10 @@ InnerTool = Annotated[
 ]
 
 
-class Namespace(NullableModel):
+class Namespace(RepeatedModel):
     type: Literal["namespace"]
     name: str
+    description: Any = None
     tools: Annotated[list[InnerTool], Field(fail_fast=True)] = Field(default_factory=list)
 
 
@@ -84,7 +91,7 @@ Tool = Annotated[
 ]
 
 
-class ChosenTool(NullableModel):
+class ChosenTool(RepeatedModel):
     type: str | None = None
     name: str | None = None
     namespace: str | None = None
@@ -221,10 +228,11 @@ class ResponsesRequest(Options):
     include: Annotated[list[str], Field(fail_fast=True)] = Field(default_factory=list)
     top_logprobs: int = Field(default=0, ge=0, le=MAX_TOP_LOGPROBS)
     stop: StopStrings | None = None
-    metadata: Metadata | None = None
-    chat_template_kwargs: dict[str, Any] = Field(
-        default_factory=dict, description="Additional variables of the chat template."
-    )
+    metadata: Metadata = Field(default_factory=dict)
+    prompt_cache_key: Any = None
+    safety_identifier: Any = None
+    user: Any = None
+    chat_template_kwargs: TemplateVariables
 
 
 class StoringRequest(ResponsesRequest):
@@ -234,13 +242,8 @@ class StoringRequest(ResponsesRequest):
     store: bool = True
 
 
-class Items(NullableModel):
-    """Items of stored responses."""
+class Stored(NullableModel):
+    """What is validated apart from a body: items of stored responses, or the tools of an item."""
 
-    items: Annotated[list[Item], Field(fail_fast=True)]
-
-
-class Tools(NullableModel):
-    """Tools of an item."""
-
+    items: Annotated[list[Item], Field(fail_fast=True)] = Field(default_factory=list)
     tools: Annotated[list[Tool], Field(fail_fast=True)] = Field(default_factory=list)

@@ -1,7 +1,7 @@
 """The tools of OpenAI's Responses API, and choices among them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from server.apis.parts import CUSTOM_INPUT, MAX_AGENT_TOOLS
 from server.apis.responses import bodies
@@ -81,12 +81,10 @@ def _custom(name: str, tool: bodies.CustomTool, path: str) -> Tool:
     return Tool(name, f"{path}.parameters", description, parameters)
 
 
-def chosen(choice: str | bodies.ToolChoice, offered: Mapping[str, object]) -> Choice:
+def chosen(choice: Literal["none", "auto", "required"] | bodies.ToolChoice, offered: Mapping[str, object]) -> Choice:
     """Return a choice among the functions of these names. Raises APIError."""
-    if choice == "none":
-        return Choice("none")
     if not isinstance(choice, bodies.ToolChoice):
-        return Choice("required" if choice == "required" else "auto")
+        return Choice(choice)
     known = offered.keys()
     if choice.type in ("function", "custom"):
         return Choice("required", frozenset(_names([(choice, "tool_choice")], known)), single=True)

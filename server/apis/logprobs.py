@@ -3,13 +3,12 @@
 import codecs
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Protocol
 
 from engine.api import PromptTokenizer
 from engine.types import TokenLogprobs
+from server.answer.writer import Body
 
-Json = dict[str, object]
-Logprobs = Mapping[str, Sequence[object] | None]  # JSON of `choices[].logprobs`; lists have an item per token
+Lists = Mapping[str, Sequence[object]]  # field of `choices[].logprobs` → an item for each token
 _MIN_LOGPROB = -9999.0  # stands for minus infinity, which JSON lacks, as in OpenAI's replies
 
 
@@ -33,22 +32,15 @@ class TokenTexts:
             return "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
 
 
-class LogprobsFormat(Protocol):
-    """Writes `choices[].logprobs` of one endpoint. `offsets` counts the characters before the tokens."""
+def chat_logprobs(logprobs: Sequence[TokenLogprobs], texts: TokenTexts) -> list[Body]:
+    """Return the entries of `choices[].logprobs.content` of chat completions."""
 
-    def __call__(self, logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: "TextOffsets", /) -> Logprobs: ...
-
-
-def chat_logprobs(logprobs: Sequence[TokenLogprobs], texts: TokenTexts, _: "TextOffsets") -> Logprobs:
-    """`choices[].logprobs` of chat completions."""
-
-    def entry(token: int, logprob: float) -> dict[str, object]:
+    def entry(token: int, logprob: float) -> Body:
         return {"token": texts.text(token), "logprob": max(logprob, _MIN_LOGPROB), "bytes": list(texts.bytes(token))}
 
-    content = [
+    return [
         entry(item.token_id, item.logprob) | {"top_logprobs": [entry(*top) for top in item.top]} for item in logprobs
     ]
-    return {"content": content, "refusal": None}
 
 
 class TextOffsets:
@@ -68,9 +60,7 @@ class TextOffsets:
         return offset
 
 
-def completion_logprobs(
-    logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: TextOffsets
-) -> dict[str, Sequence[object]]:
+def completion_logprobs(logprobs: Sequence[TokenLogprobs], texts: TokenTexts, offsets: TextOffsets) -> Lists:
     """`choices[].logprobs` of completions."""
     tokens = [texts.unambiguous_text(item.token_id) for item in logprobs]
     top: list[dict[str, float]] = []
@@ -87,7 +77,7 @@ def completion_logprobs(
     }
 
 
-def prompt_logprobs(first: int, logprobs: Sequence[TokenLogprobs], texts: TokenTexts, echo: str) -> Logprobs:
+def prompt_logprobs(first: int, logprobs: Sequence[TokenLogprobs], texts: TokenTexts, echo: str) -> Lists:
     """`choices[].logprobs` of an echoed prompt. Its first token has no log-probability.
 
     The echo lacks a first token that the tokenizer has added, such as BOS.
