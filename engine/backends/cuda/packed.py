@@ -25,8 +25,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.backends.cuda.products import normalise, shared_memory
-from engine.quantised.packed import PackedRows
-from engine.quantised.unpacked import Factors, unpack_weights
+from engine.quantised.packed import Factors, PackedRows, unpack_weights
 
 _ROWS = (16, 32)  # least and most rows of a tile, padding included
 _MOST = 64  # rows of the kernel: unpacking for two tiles costs less than writing and reading an unpacked matrix
