@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
 
 from engine.config.fields import AMOUNT, COUNT, SHARE, PolicySettings, setting
 from engine.errors import ConfigError
 
 BASELINES = "settings of the baseline policies"  # a group of the help
-# The settings of the policies that installed packages add, by policy. `papers` adds those of published papers.
-ADDED: dict[str, type[PolicySettings]] = {
-    point.name: point.load() for point in entry_points(group="knapserve.policies")
-}
-DRAFT_POLICIES = ("knapspec", "fixed", "lookup", *ADDED, "none")
+
+
+@cache
+def added_policies() -> dict[str, type[PolicySettings]]:
+    """Return the settings of the policies that installed packages add, by policy: `papers` has those of papers."""
+    return {point.name: point.load() for point in entry_points(group="knapserve.policies")}
+
+
+def draft_policies() -> tuple[str, ...]:
+    """Return the names of all draft policies."""
+    return ("knapspec", "fixed", "lookup", *added_policies(), "none")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from engine.config.engine import EngineConfig
 from engine.config.policies import KnapSpecConfig
 from engine.core.engine import EngineCore
-from engine.core.policies import POLICIES
+from engine.core.policies import policy_kinds
 from engine.draft.base import BatchView
 from engine.draft.costs import SETTLING, CostModel
 from engine.draft.knapspec import KnapSpec
@@ -295,7 +295,7 @@ def test_requests_in_a_batch_share_one_plan(
             asked.append((len(batch.views), len(batch.contexts) - len(batch.views), len(set(plans))))
             return plans
 
-    monkeypatch.setitem(POLICIES, "knapspec", WatchedPolicy)
+    monkeypatch.setitem(policy_kinds(), "knapspec", WatchedPolicy)
     core, _ = core_with(model, EngineConfig())
     answer(core, ids[:6], replace(GREEDY, ignore_eos=True), ["knapspec", "knapspec", "layerskip"], concurrency=6)
     assert all(plans == 1 for _, _, plans in asked)

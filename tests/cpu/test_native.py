@@ -19,7 +19,7 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 from engine.architecture.spec import load_spec
 from engine.backends.native.backend import native_backend
 from engine.config.engine import EngineConfig
-from engine.config.policies import DRAFT_POLICIES
+from engine.config.policies import draft_policies
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, compile_library, compiler, kernel_library, load_from_memory
 from engine.kv.pages import Placement
@@ -331,7 +331,7 @@ def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None
     for sampling in (GREEDY, SAMPLED):
         plain = answer(core, prompts, sampling, ["none"])
         assert len(set(plain)) > 1
-        for names in (*([name] for name in DRAFT_POLICIES if name != "none"), DRAFT_POLICIES):
+        for names in (*([name] for name in draft_policies() if name != "none"), draft_policies()):
             assert answer(core, prompts, sampling, names, concurrency=3) == plain
 
 
