@@ -194,7 +194,7 @@ class Measurement:
             return 1.0
         self._seconds_per_draft_pass(spec.whole, context)
         low = [(LOW_BIT,) * len(spec.whole)] if LOW_BIT in variants else []
-        exits = [exit_plan(spec, depth) for depth in {spec.layers // 3, spec.layers // 2} if depth]
+        exits = [exit_plan(spec.layers, depth) for depth in {spec.layers // 3, spec.layers // 2} if depth]
         ratios: list[float] = []
         while len(ratios) < _DRAFTS:
             for plan in low or (*exits, self._half(), self._half()):

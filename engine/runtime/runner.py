@@ -18,6 +18,8 @@ from engine.sampling.sample import Edit, draft_noise
 from engine.step import Overlap, StepOutput, StepPlan
 from engine.types import SamplingParams
 
+_DRAWN_ROWS = 128  # rows of a search whose logits are held at once: a row may take a megabyte
+
 
 class Runner:
     """Runs rounds on one device. Used by one thread."""
@@ -93,6 +95,17 @@ class SearchPass:
 
     @torch.inference_mode()
     def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
+        tokens: list[list[int]] = [[] for _ in plans]
+        shares: list[list[float]] = [[] for _ in plans]
+        step = max(1, _DRAWN_ROWS // len(plans))
+        for first in range(0, states.shape[1], step):
+            for i, (drawn, top) in enumerate(self._draws(states[:, first : first + step], plans)):
+                tokens[i] += drawn
+                shares[i] += top
+        return tokens, shares
+
+    def _draws(self, states: Tensor, plans: Sequence[Variants]) -> list[tuple[list[int], list[float]]]:
+        """Draw from the next rows of states [plans, rows, hidden]: each plan's tokens and probabilities."""
         count, rows = states.shape[:2]
         each = [plan for plan in plans for _ in range(rows)]
         positions = [p + 1 for p in self._positions[self._drawn_rows : self._drawn_rows + rows]]
@@ -110,4 +123,4 @@ class SearchPass:
         sampling, positions = [self._sampling] * (count * rows), positions * count
         drawn = self._decoder.sampler.sample(logits, sampling, positions, confidence=True, noise=noise).wait()
         firsts = range(0, count * rows, rows)
-        return [drawn.tokens[i : i + rows] for i in firsts], [drawn.confidence[i : i + rows] for i in firsts]
+        return [(drawn.tokens[i : i + rows], drawn.confidence[i : i + rows]) for i in firsts]

@@ -179,7 +179,7 @@ def costs(model: LoadedModel) -> CostModel:
 
 @pytest.fixture
 def plan(model: LoadedModel) -> Plan:
-    return Plan(exit_plan(model.spec, 3), 3)
+    return Plan(exit_plan(model.spec.layers, 3), 3)
 
 
 def drafts(costs: CostModel, plan: Plan, draft: float, verify: float, rounds: int = 1) -> None:
@@ -220,7 +220,7 @@ def test_reading_prompts_does_not_change_the_price_of_drafting(costs: CostModel)
 
 def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel, costs: CostModel) -> None:
     """Other plans are corrected by the average of all drafts."""
-    plans = [Plan(exit_plan(model.spec, depth), 3) for depth in (2, 4, 6)]
+    plans = [Plan(exit_plan(model.spec.layers, depth), 3) for depth in (2, 4, 6)]
     before = [costs.draft_pass(plan.variants, [50]) for plan in plans]
     verify = costs.verify_pass(4, [50])
     for _ in range(300):
