@@ -7,9 +7,8 @@ from typing import Any
 
 from engine.config.policies import added_policies
 from engine.draft.base import DraftPolicy, PolicyContext
-from engine.draft.fixed import NoDraft, UniformSkip
+from engine.draft.fixed import NoDraft, PromptLookup, UniformSkip
 from engine.draft.knapspec import KnapSpec
-from engine.draft.prompt_lookup import PromptLookup
 from engine.errors import ConfigError, PolicyUnavailableError
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 from engine.architecture.spec import ModelSpec
 from engine.clock import Clock
 from engine.config.engine import EngineConfig
-from engine.draft.lookup import Lookup, plan_lookup
 from engine.plans import Variants
 from engine.step import Plan, References
 
@@ -125,6 +124,7 @@ class DraftPolicy(ABC, Generic[State]):
     name: ClassVar[str]
     state_type: type[State]  # unless `new_state` is overridden
     looks_up = False  # whether its requests may draft by copying from their own text (`engine.draft.lookup`)
+    always_copies: int | None = None  # most tokens copied at every match; None: copies where that is predicted to pay
 
     def propose(self, batch: BatchView[State]) -> Sequence[Plan]:
         """Return a plan for each of `batch.views`."""
@@ -156,16 +156,6 @@ class DraftPolicy(ABC, Generic[State]):
 
     def suspend(self, view: RequestView[State]) -> None:
         """Forget references to the cache of a preempted request."""
-
-    def plan_copy(
-        self, lookup: Lookup, most: int, plan: Plan, contexts: Sequence[int], costs: CostModel
-    ) -> Plan | None:
-        """Return a plan that copies up to `most` tokens of the last match in place of `plan`, or None.
-
-        Called for requests with a match, after `propose`. By default they copy where that is predicted to be faster.
-        `contexts`: of all decoding requests.
-        """
-        return plan_lookup(lookup, most, plan, contexts, costs)
 
 
 @dataclass(frozen=True, slots=True)

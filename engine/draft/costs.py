@@ -140,8 +140,8 @@ class CostModel:
             each = max(overhead / len(work), 0.0)
             bounded = min(each, 2.0 * self._outside or each)  # a stall counts as twice the usual
             self._outside += _SPEED_WEIGHT * (bounded - self._outside)
-        drafting = [(w, count) for w, count in zip(work, drafted, strict=True) if count and not w.given]
-        plans = {w.plan.variants for w, _ in drafting if w.plan}
+        drafting = [(w, count) for w, count in zip(work, drafted, strict=True) if count and w.drafting]
+        plans = {w.drafting.variants for w, _ in drafting if w.drafting}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
             seen.append(self._seen_drafts(plans.pop(), drafting, out.draft_seconds))
         if seen:

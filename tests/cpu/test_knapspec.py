@@ -187,14 +187,14 @@ def drafts(costs: CostModel, plan: Plan, draft: float, verify: float, rounds: in
     step = StepPlan((Work("a", 0, 50, (1,), True, GREEDY, plan),))
     accepted = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
     for _ in range(rounds):
-        costs.observe(step, StepOutput((accepted,), 3, 3 * draft, verify), 1e-4)
+        costs.observe(step, StepOutput((accepted,), 3 * draft, verify), 1e-4)
 
 
 def plain(costs: CostModel, seconds: float, rounds: int = 1, requests: int = 1) -> None:
     """Observe rounds without drafts."""
     step = StepPlan(tuple(Work(str(i), i, 50, (1,), True, GREEDY) for i in range(requests)))
     for _ in range(rounds):
-        costs.observe(step, StepOutput((WorkOutput((1,)),) * requests, 0, 0.0, seconds), 1e-4)
+        costs.observe(step, StepOutput((WorkOutput((1,)),) * requests, 0.0, seconds), 1e-4)
 
 
 def test_observed_times_correct_the_profile_within_bounds(costs: CostModel, plan: Plan) -> None:
@@ -214,7 +214,7 @@ def test_reading_prompts_does_not_change_the_price_of_drafting(costs: CostModel)
     before = [costs.verify_pass(rows, [50] * 8) for rows in (1, 8, 24, 32)]
     works = Work("a", 0, 50, (1,), True, GREEDY), Work("b", 1, 100, (1,) * 200, False, GREEDY)
     for _ in range(50):
-        costs.observe(StepPlan(works), StepOutput((WorkOutput((1,)), WorkOutput(())), 0, 0.0, 9.0), 1e-4)
+        costs.observe(StepPlan(works), StepOutput((WorkOutput((1,)), WorkOutput(())), 0.0, 9.0), 1e-4)
     assert [costs.verify_pass(rows, [50] * 8) for rows in (1, 8, 24, 32)] == before
 
 

@@ -84,7 +84,7 @@ def test_mixed_requests_answer_as_without_drafts_and_leave_nothing_behind(
     }
     core.scheduler.blocks.check_integrity()
     assert core.scheduler.blocks.usage == 0
-    assert core.scheduler.counters.preemptions > 0
+    assert core.scheduler.preemptions > 0
     del plain, mixed
     gc.collect()
     kept = sum(isinstance(each, Request) for each in gc.get_objects())

@@ -82,7 +82,7 @@ class World:
         verify = self.truth.verify_pass(1 + gamma, [CONTEXT]) * self.random.gauss(1.0, 0.03)
         work = Work("a", 0, CONTEXT, (1,), True, GREEDY, plan)
         out = WorkOutput((1,) * (accepted + 1), drafted=gamma, confidences=(0.95,) * gamma)
-        self.profile.observe(StepPlan((work,)), StepOutput((out,), gamma, draft, verify), 0.0)
+        self.profile.observe(StepPlan((work,)), StepOutput((out,), draft, verify), 0.0)
         self.seconds += draft + verify
 
 

@@ -251,12 +251,8 @@ class PackedRowsLinear:
             merged[0] = merged[0].select(turns)
         self._matrices = [_repacked(part, paired=self._paired) for part in merged]
         self._outputs, self._bias = sum(matrix.outputs for matrix in self._matrices), bias
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the packed weights, without bias."""
-        stored = {tensor.data_ptr(): tensor.nbytes for matrix in self._matrices for tensor in matrix.tensors}
-        return sum(stored.values())
+        stored = {tensor.data_ptr(): tensor for matrix in self._matrices for tensor in matrix.tensors}
+        self.weights = [*stored.values()]
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._product(x)
