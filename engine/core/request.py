@@ -89,7 +89,7 @@ class Request:
 
     # grows with every round
     computed: int = 0  # positions with verified K/V
-    slab: int = -1  # the cache slab, -1 while waiting
+    slab: int = -1  # the number of its table of pages, -1 while waiting
     awaited_prefix: AwaitedPrefix | None = None  # a prefix that another request is reading
     overtook: Request | None = None  # the request for which there was no memory when this one was admitted
     cached_tokens: int = 0
