@@ -23,7 +23,7 @@ from engine.checkpoints.hub import SAMPLE
 from engine.errors import ModelError
 from engine.model.backend import Backend
 from engine.model.decoder import ModelWeights
-from engine.model.weights import expected_tensors, load_weights
+from engine.model.weights import Progress, expected_tensors, load_weights
 from engine.quantised.formats import GGUF_FORMATS
 from engine.quantised.packed import PackedRows, dequantise
 
@@ -72,9 +72,7 @@ class GgufSource:
         digest.update(memory[-SAMPLE:])
         return digest.hexdigest()
 
-    def load(
-        self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Callable[[float], None]
-    ) -> ModelWeights:
+    def load(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> ModelWeights:
         return load_weights(self._weights, self.spec, dtype, device, backend, progress)
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,14 +16,13 @@ from engine.checkpoints.safetensors_weights import SafetensorsWeights
 from engine.errors import ConfigError
 from engine.model.backend import Backend
 from engine.model.decoder import ModelWeights
-from engine.model.weights import expected_tensors, load_weights
+from engine.model.weights import Progress, expected_tensors, load_weights
 from engine.quantised.config import parse_quantisation
 from engine.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from engine.checkpoints.gguf_source import GgufSource
 
-Progress = Callable[[float], None]
 # A model before its weights are loaded. All have the public members of `CheckpointSource`.
 Source: TypeAlias = "CheckpointSource | SyntheticSource | GgufSource"
 

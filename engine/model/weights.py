@@ -20,6 +20,7 @@ from engine.quantised.packed import PackedRows
 
 log = logging.getLogger("knapserve.engine")
 
+Progress = Callable[[float], None]  # takes the share of the work that is done
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 
 
@@ -44,7 +45,7 @@ def load_weights(
     dtype: torch.dtype,
     device: torch.device,
     backend: Backend,
-    progress: Callable[[float], None] = lambda share: None,
+    progress: Progress = lambda share: None,
 ) -> ModelWeights:
     """Read the weights.
 

@@ -15,10 +15,10 @@ from engine.model.attention import Attention
 from engine.model.decoder import Decoder
 from engine.model.passes import heads
 from engine.plans import Variants
-from engine.runtime.overlap import PlainPass, decode_overlapped
+from engine.runtime.overlap import PlainPass
 from engine.runtime.speculate import propose, verify
 from engine.sampling.sample import Edit, draft_noise
-from engine.step import Overlap, StepOutput, StepPlan
+from engine.step import Overlap, StepOutput, StepPlan, WorkOutput
 from engine.types import SamplingParams
 
 _DRAWN_ROWS = 128  # rows of a search whose logits are held at once: a row may take a megabyte
@@ -48,7 +48,9 @@ class Runner:
         if overlap is not None and plain:
             if not isinstance(current, PlainPass):
                 current = PlainPass(self.decoder, self.attention, plan.work)
-            outputs, following = decode_overlapped(plan.work, current, start_next=overlap.start_next, on_wait=on_wait)
+            following = current.start_next(plan.work) if overlap.start_next else None
+            overlap.on_wait()
+            outputs = tuple([WorkOutput((token,)) for token in current.read(plan.work, following)])
             return StepOutput(outputs, 0.0, self._clock.now() - started, following)
         drafts = propose(self.decoder, self.attention, plan.work, ahead=self.overlaps, on_wait=on_wait)
         drafted = self._clock.now()
