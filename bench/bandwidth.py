@@ -34,7 +34,7 @@ class ReadBandwidth:
         if device.type != "cpu":
             self.pieces = [torch.ones(size // 8, dtype=torch.int64, device=device)] * _QUEUED_READS
             return
-        weights = [piece for weight in model.decoder.weight_tensors for piece in _pieces(weight)]
+        weights = [piece for weight in model.decoder.weights.matrices for piece in _pieces(weight)]
         read = sum(piece.nbytes for piece in weights)
         own = huge(size // 8, torch.int64).fill_(1) if read < size else None
         self.pieces = weights[:: max(1, read // size)] if own is None else _pieces(own)
@@ -60,7 +60,7 @@ class ReadBandwidth:
         if not plain.rounds:
             return {}
         cached = plain.positions_read * bytes_per_token(self._model.spec, self._model.backend.cache_dtype)
-        read = (plain.rounds * self._model.decoder.weight_bytes + cached) / plain.decode_seconds
+        read = (plain.rounds * self._model.decoder.weights.nbytes + cached) / plain.decode_seconds
         bandwidth = statistics.median(self._observed)
         return {"read": read, "bandwidth": bandwidth, "share": read / bandwidth}
 

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from engine.config.engine import EngineConfig
 from engine.config.fields import PolicySettings
-from engine.config.policies import ADDED
-from engine.core.policies import POLICIES
+from engine.config.policies import added_policies, draft_policies
 from engine.errors import ConfigError
 
 
@@ -27,8 +26,8 @@ def contenders(text: str, config: EngineConfig) -> list[Contender]:
     found = []
     for name in dict.fromkeys(["none", *text.split(",")]):
         policy, *changes = name.split(":")
-        if policy not in POLICIES:
-            raise ConfigError(f"--policies: unknown: {policy}; known: {', '.join(POLICIES)}")
+        if policy not in (known := draft_policies()):
+            raise ConfigError(f"--policies: unknown: {policy}; known: {', '.join(known)}")
         found.append(Contender(name, policy, _changed(config, name, policy, changes)))
     return found
 
@@ -38,7 +37,8 @@ def _changed(config: EngineConfig, name: str, policy: str, changes: Collection[s
     if not changes:
         return config
     field = "prompt_lookup" if policy == "lookup" else policy
-    own = config.of(ADDED[policy]) if policy in ADDED else getattr(config, field, None)
+    added = added_policies()
+    own = config.of(added[policy]) if policy in added else getattr(config, field, None)
     own_types = {each.name: type(getattr(own, each.name)) for each in fields(own)} if own is not None else {}
     values = {}
     for change in changes:

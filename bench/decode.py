@@ -103,7 +103,7 @@ class _Bench:
             "context": len(before),
             "threads": model.key.threads,
             "dtype": model.key.dtype,
-            "weight_bytes": model.decoder.weight_bytes,
+            "weight_bytes": model.decoder.weights.nbytes,
             "prompts": len(self.prompts),
             "concurrency": args.concurrency,
             "answers_that_differ_from_none": differing,

@@ -131,7 +131,7 @@ def machine_facts(model: LoadedModel, config: EngineConfig) -> dict[str, Any]:
     return {
         "model": model.source.name + synthetic,
         "shape": model.key.shape,
-        "weights": f"{model.key.dtype}, {model.decoder.weight_bytes / 1e6:,.0f} MB",
+        "weights": f"{model.key.dtype}, {model.decoder.weights.nbytes / 1e6:,.0f} MB",
         "copy in fewer bits": f"{model.draft_bits} bits, loaded for all policies" if model.draft_bits else "none",
         "plans from an offline search": f"{len(prior.plans)}, with which knapspec begins" if prior else "none",
         "machine": f"{platform.machine()} {model.key.machine}; {model.key.threads} used",

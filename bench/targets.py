@@ -88,7 +88,8 @@ class PolicyTarget:
                 arrived[str(index)] = seconds
                 tokens, sampling = self._context + prompt.tokens, replace(self._sampling, seed=index)
                 core.add(GenerateRequest(str(index), tokens, sampling, self._policy))
-            contexts.append(sum(spec.tokens_read(spec.whole, r.computed) for r in scheduler.running) / spec.layers)
+            spans = [span for r in scheduler.running for span in spec.spans(spec.whole, r.computed)]
+            contexts.append(sum(count * tokens for count, tokens in spans) / spec.layers)
             core.run_round(collect)
             if scheduler.idle:
                 core.flush(collect)

@@ -25,9 +25,8 @@ from engine.runtime.runner import Runner
 from engine.step import Overlap, StepOutput, StepPlan
 from engine.types import SamplingParams
 from papers.knn_ssd import last_hidden
-from papers.layer_sets import LayerSets, load_for, to_json, unit
+from papers.layer_sets import LayerSets, load_for, require_extra, to_json, unit
 from papers.offline import SEED, LayerSearch, choose, least_similarity
-from papers.requirements import require_extra
 from papers.settings import KnnSSDConfig, LayerSkipConfig, SelfSDConfig
 
 MAX_TOKENS = 32  # tokens of an answer, at most (Draft & Verify, `searching.py` of its code)

@@ -1,7 +1,7 @@
 """Plans: which variant of each sublayer a pass runs."""
 
 from collections import Counter
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 Variants: TypeAlias = tuple[int, ...]  # a plan: the variant of each sublayer, then that of the head
 # Skipped, the model's own weights, a copy in fewer bits, and that copy with attention to a window of the cache only.
@@ -10,14 +10,6 @@ NAMES = ("skip", "target", "low-bit", "window")  # the names of the variants
 # First and last tokens of the window. Attention needs the first ones (Xiao et al. 2023, Efficient Streaming Language
 # Models with Attention Sinks): four suffice, but kernels read this many at once.
 SINKS, RECENT = 64, 1024
-
-
-class Layered(Protocol):
-    """A model's shape, as far as plans depend on it."""
-
-    @property
-    def layers(self) -> int:
-        """Return the number of layers."""
 
 
 def count_variants(variants: Variants) -> dict[tuple[str, str], int]:
@@ -37,11 +29,18 @@ def weights_of(variant: int) -> int:
     return min(variant, LOW_BIT)
 
 
-def windows_fit(variants: Variants) -> bool:
-    """Return whether no MLP and not the head of a plan has the variant WINDOW."""
-    return WINDOW not in (*variants[1::2], variants[-1])
+def parse_plan(text: str, digits: str = "0123") -> Variants:
+    """Parse a plan: one digit per sublayer and one for the head. Raises ValueError."""
+    if not text or set(text) - set(digits):
+        raise ValueError(f"a plan must consist of the digits {', '.join(digits)}")
+    variants = tuple(map(int, text))
+    if variants[-1] == SKIP:
+        raise ValueError(f"plan {text} must not end with 0, as drafts need the head")
+    if WINDOW in (*variants[1::2], variants[-1]):
+        raise ValueError(f"plan {text} has a 3, a window of the cache, where there is no attention")
+    return variants
 
 
-def exit_plan(spec: Layered, depth: int) -> Variants:
-    """Return the plan of the first `depth` layers and the head."""
-    return (TARGET, TARGET) * depth + (SKIP, SKIP) * (spec.layers - depth) + (TARGET,)
+def exit_plan(layers: int, depth: int) -> Variants:
+    """Return the plan of the first `depth` of a model's layers, and the head."""
+    return (TARGET, TARGET) * depth + (SKIP, SKIP) * (layers - depth) + (TARGET,)

@@ -28,8 +28,8 @@ class Plan:
     token whose top-1 probability is below `min_confidence` (that token is still verified: its row costs little).
     Requests that draft together share each pass.
 
-    With `tokens`, the plan is the draft itself, of `gamma` tokens, and no pass makes it. A policy that sets
-    `draws` learns what the target draws after each of them (`Outcome.draws`).
+    With `tokens`, the plan is the draft itself, of `gamma` tokens, and no pass makes it; `source` says where they come
+    from. A policy that sets `draws` learns what the target draws after each of them (`Outcome.draws`).
     """
 
     variants: Variants
@@ -40,6 +40,7 @@ class Plan:
     plain_tpt: float | None = None  # predicted tokens per second of plain decoding
     expected: float = 1.0  # tokens of a round, predicted
     tokens: tuple[int, ...] = ()
+    source: str = "model"  # or the source of a match (`engine.draft.lookup.Match`)
     draws: bool = False
 
     @property
@@ -85,9 +86,9 @@ class Work:
         return self.plan.gamma if self.plan else 0
 
     @property
-    def given(self) -> bool:
-        """Whether the plan is the draft itself, which no pass makes."""
-        return self.plan is not None and bool(self.plan.tokens)
+    def drafting(self) -> Plan | None:
+        """The plan, if passes of the model make its draft."""
+        return None if self.plan is None or self.plan.tokens else self.plan
 
     @property
     def plain(self) -> bool:
@@ -129,7 +130,6 @@ class StepOutput:
     """The outputs, in the order of the work, and the seconds of the passes."""
 
     outputs: tuple[WorkOutput, ...]
-    draft_passes: int
     draft_seconds: float
     verify_seconds: float
     following: StartedPass | None = None  # the pass of the next round, if it has started

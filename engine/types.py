@@ -126,7 +126,7 @@ class SpeculationStats:
     reselections: int
     tokens_per_second: float | None  # decode rate after the first token
     predicted_tpt: float | None  # tokens per second, of the plan in use
-    plan: Variants | None = None  # of the last draft by the model
+    plan: Variants | None = None  # the plan of the last draft by the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class TokenEvent:
     rejected_predictions: int = 0
     trace: RequestRound | None = None  # the round's figures, if the request wants them
     pieces: tuple[str, ...] = ()  # pieces of the text, one for each token
-    prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # on the first event, for all tokens but the first
+    prompt_logprobs: tuple[TokenLogprobs, ...] = ()  # the prompt's, on the first event; the first token has none
     stop_string: str | None = None  # the stop string that ended the answer, on the last event
 
     @classmethod
@@ -213,7 +213,7 @@ class RequestRound:
     reselected: str | None = None  # outcome of a decision made before this round: "changed", "kept", "plain"
     plain_tpt: float | None = None  # predicted tokens per second of plain decoding
     source: str = "model"  # where the draft came from: "model", "lookup" or "prediction"
-    plan: Variants | None = None  # of a draft by the model
+    plan: Variants | None = None  # the plan of a draft by the model
     search_interval: float | None = None  # rounds between two searches for plans, if the policy decided in this round
 
     @property

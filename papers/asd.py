@@ -10,11 +10,10 @@ MLPs always run. Drafts end by the adaptive rule of Draft & Verify (`papers.laye
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.draft.base import DraftPolicy, Outcome, PolicyContext, RequestView
 from engine.plans import SKIP, TARGET, Variants
 from engine.step import Plan
 from papers.layerskip import MAX_ADAPTIVE, DraftLength, steer_threshold
@@ -45,10 +44,8 @@ class AdaptiveDrop(DraftPolicy[DropState]):
     def new_state(self) -> DropState:
         return DropState(DraftLength(MAX_ADAPTIVE, self._config.confidence))
 
-    def propose(self, batch: BatchView[DropState]) -> Sequence[Plan]:
-        return [self._plan(view.state) for view in batch.views]
-
-    def _plan(self, state: DropState) -> Plan:
+    def plan(self, view: RequestView[DropState]) -> Plan:
+        state = view.state
         if state.variants is None:
             return self._plain
         return Plan(state.variants, state.length.gamma, state.length.threshold)
@@ -56,17 +53,16 @@ class AdaptiveDrop(DraftPolicy[DropState]):
     def rows_to_record(self, view: RequestView[DropState]) -> int:
         return self._config.rows if view.state.left <= 0 else 0
 
-    def observe(self, views: Sequence[RequestView[DropState]], round: RoundOutcome) -> None:
-        for view, outcome in zip(views, round.outcomes, strict=True):
-            state = view.state
-            state.left -= outcome.emitted
-            if outcome.drafted:
-                steer_threshold(state.length, outcome, self._config.target)
-            if outcome.references is not None:
-                before = state.variants
-                state.variants = drop_attention(outcome.references.states, self._config.similarity)
-                state.left = self._config.interval
-                view.reselected = "kept" if state.variants == before else "changed"
+    def learn(self, view: RequestView[DropState], outcome: Outcome) -> None:
+        state = view.state
+        state.left -= outcome.emitted
+        if outcome.drafted:
+            steer_threshold(state.length, outcome, self._config.target)
+        if outcome.references is not None:
+            before = state.variants
+            state.variants = drop_attention(outcome.references.states, self._config.similarity)
+            state.left = self._config.interval
+            view.reselected = "kept" if state.variants == before else "changed"
 
 
 def drop_attention(states: Tensor, similarity: float) -> Variants | None:

@@ -11,11 +11,11 @@ of sublayers, and a weight of one for each. Its back-pointers replace the paper'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.draft.base import BatchView, CandidatePass, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.draft.base import CandidatePass, DraftPolicy, Outcome, PolicyContext, RequestView
 from engine.plans import SKIP, TARGET, Variants
 from engine.step import Plan, References
 from papers.settings import ClaspConfig
@@ -37,6 +37,7 @@ class InContextSkip(DraftPolicy[SkipState]):
     """Draft without the layers that the programme chose, up to an unsure token; choose again after some tokens."""
 
     name = ClaspConfig.name
+    state_type = SkipState
 
     def __init__(self, context: PolicyContext) -> None:
         self._config, self._layers = context.config.of(ClaspConfig), context.spec.layers
@@ -44,13 +45,7 @@ class InContextSkip(DraftPolicy[SkipState]):
         self._confidence = context.config.draft_confidence
         self._plain = Plan(context.spec.whole, gamma=0)
 
-    def new_state(self) -> SkipState:
-        return SkipState()
-
-    def propose(self, batch: BatchView[SkipState]) -> Sequence[Plan]:
-        return [self._plan(view) for view in batch.views]
-
-    def _plan(self, view: RequestView[SkipState]) -> Plan:
+    def plan(self, view: RequestView[SkipState]) -> Plan:
         state = view.state
         if state.references is not None:
             references, state.references = state.references, None
@@ -71,10 +66,9 @@ class InContextSkip(DraftPolicy[SkipState]):
     def rows_to_record(self, view: RequestView[SkipState]) -> int:
         return int(view.state.left <= 0)
 
-    def observe(self, views: Sequence[RequestView[SkipState]], round: RoundOutcome) -> None:
-        for view, outcome in zip(views, round.outcomes, strict=True):
-            view.state.left -= outcome.emitted
-            view.state.references = outcome.references
+    def learn(self, view: RequestView[SkipState], outcome: Outcome) -> None:
+        view.state.left -= outcome.emitted
+        view.state.references = outcome.references
 
     def suspend(self, view: RequestView[SkipState]) -> None:
         view.state.references = None

@@ -7,13 +7,12 @@ give each exit's acceptance rate and its threshold of confidence, and so the bes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.draft.base import DraftPolicy, Outcome, PolicyContext, RequestView
 from engine.draft.lookup import MAX_COPIED
 from engine.plans import exit_plan
 from engine.step import Plan, References
@@ -21,8 +20,6 @@ from papers.settings import DelConfig
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_DRAWN_ROWS = 128  # rows of logits at once: one may take a megabyte
 
 
 class ExitStatistics:
@@ -98,16 +95,15 @@ class DynamicExit(DraftPolicy[ExitState]):
     def __init__(self, context: PolicyContext) -> None:
         self._config, spec = context.config.of(DelConfig), context.spec
         self._layers = spec.layers
-        self._plans = [exit_plan(spec, depth) for depth in range(1, spec.layers + 1)]  # the last is the whole model
+        self._plans = [
+            exit_plan(spec.layers, depth) for depth in range(1, spec.layers + 1)
+        ]  # the last is the whole model
         self._plain = Plan(spec.whole, gamma=0)
 
     def new_state(self) -> ExitState:
         return ExitState(ExitStatistics(self._layers - 1))
 
-    def propose(self, batch: BatchView[ExitState]) -> Sequence[Plan]:
-        return [self._plan(view) for view in batch.views]
-
-    def _plan(self, view: RequestView[ExitState]) -> Plan:
+    def plan(self, view: RequestView[ExitState]) -> Plan:
         state, statistics = view.state, view.state.statistics
         state.reads_again = False
         if state.references is not None:
@@ -129,10 +125,7 @@ class DynamicExit(DraftPolicy[ExitState]):
         reads_prompt = positions[0] + 1 < view.prompt_tokens
         plans = self._plans if reads_prompt else self._plans[:exits]
         states = references.states[2::2][: len(plans)]  # X^(2ℓ): [plans, rows, hidden]
-        passes, width = view.candidates(positions), max(1, _DRAWN_ROWS // len(plans))
-        drawn = [passes.draws(states[:, i : i + width], plans) for i in range(0, len(positions), width)]
-        tokens = np.concatenate([np.array(tokens) for tokens, _ in drawn], axis=1)
-        confidences = np.concatenate([np.array(confidences) for _, confidences in drawn], axis=1)
+        tokens, confidences = map(np.array, view.candidates(positions).draws(states, plans))
         target = tokens[-1] if reads_prompt else np.array([view.tokens[p + 1] for p in positions])
         return tokens[:exits] == target, confidences[:exits]
 
@@ -142,9 +135,8 @@ class DynamicExit(DraftPolicy[ExitState]):
             return 0
         return self._config.rows if view.context < view.prompt_tokens else 1 + max(self._config.gamma, MAX_COPIED)
 
-    def observe(self, views: Sequence[RequestView[ExitState]], round: RoundOutcome) -> None:
-        for view, outcome in zip(views, round.outcomes, strict=True):
-            view.state.references = outcome.references
+    def learn(self, view: RequestView[ExitState], outcome: Outcome) -> None:
+        view.state.references = outcome.references
 
     def suspend(self, view: RequestView[ExitState]) -> None:
         view.state.references, view.state.reads_again = None, view.state.statistics.counted > 0

@@ -11,10 +11,9 @@ are the next guesses. When a block is solved, the next begins. Sampled requests 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.draft.base import DraftPolicy, Outcome, PolicyContext, RequestView
 from engine.step import Plan
 from papers.settings import JacobiConfig
 
@@ -30,17 +29,12 @@ class Jacobi(DraftPolicy[Block]):
     """Verify the model's own draws of the round before, block by block."""
 
     name = JacobiConfig.name
+    state_type = Block
 
     def __init__(self, context: PolicyContext) -> None:
         self._block, self._whole = context.config.of(JacobiConfig).block, context.spec.whole
 
-    def new_state(self) -> Block:
-        return Block()
-
-    def propose(self, batch: BatchView[Block]) -> Sequence[Plan]:
-        return [self._plan(view) for view in batch.views]
-
-    def _plan(self, view: RequestView[Block]) -> Plan:
+    def plan(self, view: RequestView[Block]) -> Plan:
         """Plan a round. The guess of a block's last token has nothing to lead to, and is left out."""
         state = view.state
         if not state.guesses:
@@ -48,7 +42,6 @@ class Jacobi(DraftPolicy[Block]):
         tokens = state.guesses[:-1]
         return Plan(self._whole, len(tokens), tokens=tokens, draws=True)
 
-    def observe(self, views: Sequence[RequestView[Block]], round: RoundOutcome) -> None:
-        for view, outcome in zip(views, round.outcomes, strict=True):
-            drawn = (*outcome.draws, *view.state.guesses[len(outcome.draws) :])
-            view.state.guesses = drawn[outcome.emitted :]
+    def learn(self, view: RequestView[Block], outcome: Outcome) -> None:
+        drawn = (*outcome.draws, *view.state.guesses[len(outcome.draws) :])
+        view.state.guesses = drawn[outcome.emitted :]

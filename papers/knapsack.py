@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from engine.draft.base import BatchView, CandidatePass, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.draft.base import CandidatePass, DraftPolicy, Outcome, PolicyContext, RequestView
 from engine.plans import TARGET, Variants
 from engine.step import Plan, References
 from papers.clasp import layer_plan
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _STEPS = 5  # m: steps whose rows are the references (section 3.4)
 _FIRST = 6  # steps before the first search, in the authors' code
 _LARGE = 10e9  # parameters from which T is twice as long (section 5)
-_DRAWN_ROWS = 128  # rows of logits at once, each of which may take a megabyte
 
 
 @dataclass(slots=True)
@@ -53,18 +52,13 @@ class PublishedKnapSpec(DraftPolicy[SearchState]):
     """Draft with the sub-network that the last search of the request chose, up to an unsure token."""
 
     name = KnapsackConfig.name
+    state_type = SearchState
 
     def __init__(self, context: PolicyContext) -> None:
         self._config, self._costs, self._spec = context.config.of(KnapsackConfig), context.costs, context.spec
         self.interval = self._config.interval or (64 if context.spec.parameters < _LARGE else 128)
 
-    def new_state(self) -> SearchState:
-        return SearchState()
-
-    def propose(self, batch: BatchView[SearchState]) -> Sequence[Plan]:
-        return [self._plan(view) for view in batch.views]
-
-    def _plan(self, view: RequestView[SearchState]) -> Plan:
+    def plan(self, view: RequestView[SearchState]) -> Plan:
         state, config = view.state, self._config
         if state.left <= 0:
             before, state.left = state.choice, self.interval
@@ -107,11 +101,10 @@ class PublishedKnapSpec(DraftPolicy[SearchState]):
     def rows_to_record(self, view: RequestView[SearchState]) -> int:
         return self._config.gamma + 1 if view.state.left <= _STEPS else 0
 
-    def observe(self, views: Sequence[RequestView[SearchState]], round: RoundOutcome) -> None:
-        for view, outcome in zip(views, round.outcomes, strict=True):
-            view.state.left -= outcome.emitted > 0
-            if outcome.references is not None:
-                view.state.rows.append(outcome.references)
+    def learn(self, view: RequestView[SearchState], outcome: Outcome) -> None:
+        view.state.left -= outcome.emitted > 0
+        if outcome.references is not None:
+            view.state.rows.append(outcome.references)
 
     def suspend(self, view: RequestView[SearchState]) -> None:
         """Gather the rows of m steps again, as the cache under the old ones is lost."""
@@ -173,12 +166,8 @@ def agreements(
     import torch
 
     plans, stacked = (*states, whole), torch.stack([*states.values(), final])
-    step = max(_DRAWN_ROWS // len(plans), 1)
-    right = np.zeros(len(plans))
-    for first in range(0, len(final), step):
-        drawn = np.array(passes.draws(stacked[:, first : first + step], plans)[0])
-        right += (drawn == drawn[-1]).sum(axis=1)
-    return dict(zip(states, (right / len(final)).tolist(), strict=False))
+    drawn = np.array(passes.draws(stacked, plans)[0])
+    return dict(zip(states, (drawn == drawn[-1]).mean(axis=1).tolist(), strict=False))
 
 
 def draft_seconds(variants: Variants, seconds: Sequence[float]) -> float:

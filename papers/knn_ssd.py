@@ -10,12 +10,11 @@ Beyond the paper, a prompt that is far from all anchors may be decoded plainly (
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.draft.base import DraftPolicy, Outcome, PolicyContext, RequestView
 from engine.step import Plan, References
 from papers.layer_sets import Anchors, find
 from papers.settings import KnnSSDConfig
@@ -32,6 +31,7 @@ class KnnSSD(DraftPolicy[RequestState]):
     """Draft with the layer set of the nearest anchor's domain (KNN-SSD, section 4.2)."""
 
     name = KnnSSDConfig.name
+    state_type = RequestState
 
     def __init__(self, context: PolicyContext) -> None:
         config = context.config.of(KnnSSDConfig)
@@ -43,11 +43,8 @@ class KnnSSD(DraftPolicy[RequestState]):
         self._anchors = Anchors(layer_sets.anchors)
         self._least_similarity = layer_sets.least_similarity if config.fallback == "plain" else -math.inf
 
-    def new_state(self) -> RequestState:
-        return RequestState()
-
-    def propose(self, batch: BatchView[RequestState]) -> Sequence[Plan]:
-        return [view.state.plan or self._plain for view in batch.views]
+    def plan(self, view: RequestView[RequestState]) -> Plan:
+        return view.state.plan or self._plain
 
     def can_reuse_plans(self) -> bool:
         return True  # a request that decodes has its plan since the end of its prompt
@@ -55,10 +52,9 @@ class KnnSSD(DraftPolicy[RequestState]):
     def rows_to_record(self, view: RequestView[RequestState]) -> int:
         return int(view.state.plan is None)
 
-    def observe(self, views: Sequence[RequestView[RequestState]], round: RoundOutcome) -> None:
-        for view, outcome in zip(views, round.outcomes, strict=True):
-            if view.state.plan is None and outcome.references is not None:
-                view.state.plan = self._match(last_hidden(outcome.references))
+    def learn(self, view: RequestView[RequestState], outcome: Outcome) -> None:
+        if view.state.plan is None and outcome.references is not None:
+            view.state.plan = self._match(last_hidden(outcome.references))
 
     def _match(self, vector: np.ndarray) -> Plan:
         domain, similarity = self._anchors.nearest(vector)

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ import numpy as np
 
 from engine.architecture.spec import ModelSpec
 from engine.draft.base import PolicyContext
-from engine.draft.tuned_file import parse_plan, parse_tuned, read_tuned
+from engine.draft.tuned_file import parse_tuned, read_tuned
 from engine.errors import PolicyUnavailableError, TunedFileError
-from engine.plans import Variants
+from engine.plans import Variants, parse_plan
 
 log = logging.getLogger("knapserve.engine")
 
@@ -149,3 +150,11 @@ def load_for(path: Path, policy: str, spec: ModelSpec, fingerprint: str) -> Laye
     if found.model != fingerprint or len(lengths) > 1 or len(widths) > 1:
         raise TunedFileError(f"layer sets {path} are of another model")
     return found
+
+
+def require_extra(what: str) -> None:
+    """Raise PolicyUnavailableError unless `what` finds the extra installed. Imports nothing of it."""
+    if any(find_spec(name) is None for name in ("bayes_opt", "sklearn", "threadpoolctl")):
+        raise PolicyUnavailableError(
+            f"{what} needs bayesian-optimization and scikit-learn: pip install 'knapserve[papers]'"
+        )

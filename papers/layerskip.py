@@ -8,10 +8,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.draft.base import BatchView, DraftPolicy, Outcome, PolicyContext, RequestView, RoundOutcome
+from engine.draft.base import DraftPolicy, Outcome, PolicyContext, RequestView
 from engine.errors import ConfigError
 from engine.plans import exit_plan
 from engine.step import Plan
@@ -43,7 +42,7 @@ class EarlyExit(DraftPolicy[DraftLength]):
         depth = self._config.exit or max(1, round(layers / 4))
         if depth > layers:
             raise ConfigError(f"--layerskip-exit is {depth}, but the model has {layers} layers")
-        self._variants = exit_plan(context.spec, depth)
+        self._variants = exit_plan(context.spec.layers, depth)
         self._threshold = context.config.draft_confidence
 
     def new_state(self) -> DraftLength:
@@ -53,18 +52,17 @@ class EarlyExit(DraftPolicy[DraftLength]):
         adaptive = self._config.length == "adaptive"
         return DraftLength(MAX_ADAPTIVE if adaptive else self._config.gamma, self._threshold)
 
-    def propose(self, batch: BatchView[DraftLength]) -> Sequence[Plan]:
-        return [Plan(self._variants, view.state.gamma, view.state.threshold) for view in batch.views]
+    def plan(self, view: RequestView[DraftLength]) -> Plan:
+        return Plan(self._variants, view.state.gamma, view.state.threshold)
 
     def can_reuse_plans(self) -> bool:
         return self._config.length == "static"
 
-    def observe(self, views: Sequence[RequestView[DraftLength]], round: RoundOutcome) -> None:
-        for view, outcome in zip(views, round.outcomes, strict=True):
-            if outcome.drafted and self._config.length == "finite-state":
-                step_length(view.state, outcome)
-            elif outcome.drafted and self._config.length == "adaptive":
-                steer_threshold(view.state, outcome, self._config.target)
+    def learn(self, view: RequestView[DraftLength], outcome: Outcome) -> None:
+        if outcome.drafted and self._config.length == "finite-state":
+            step_length(view.state, outcome)
+        elif outcome.drafted and self._config.length == "adaptive":
+            steer_threshold(view.state, outcome, self._config.target)
 
 
 def step_length(state: DraftLength, outcome: Outcome) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
+from engine.draft.base import DraftPolicy, Outcome, PolicyContext, RequestView
 from engine.step import Plan
 from papers.settings import LookaheadConfig
 
@@ -20,8 +20,8 @@ from papers.settings import LookaheadConfig
 class Window:
     """What the policy keeps of one request."""
 
-    ngrams: dict[int, Sequence[int]] = field(default_factory=dict)  # by the first token, the others of the newest
-    guesses: list[int] = field(default_factory=list)  # for the positions after the last known token
+    ngrams: dict[int, Sequence[int]] = field(default_factory=dict)  # the newest n-grams' rest, by their first token
+    guesses: list[int] = field(default_factory=list)  # guesses of the tokens after the last known one
     planned: Sequence[int] = ()  # the tokens of the last plan
 
 
@@ -29,17 +29,12 @@ class Lookahead(DraftPolicy[Window]):
     """Verify n-grams of earlier rounds, and guesses that make new ones."""
 
     name = LookaheadConfig.name
+    state_type = Window
 
     def __init__(self, context: PolicyContext) -> None:
         self._config, self._whole = context.config.of(LookaheadConfig), context.spec.whole
 
-    def new_state(self) -> Window:
-        return Window()
-
-    def propose(self, batch: BatchView[Window]) -> Sequence[Plan]:
-        return [self._plan(view) for view in batch.views]
-
-    def _plan(self, view: RequestView[Window]) -> Plan:
+    def plan(self, view: RequestView[Window]) -> Plan:
         state, width = view.state, self._config.window
         chain: list[int] = []
         for _ in range(self._config.guesses):
@@ -49,13 +44,12 @@ class Lookahead(DraftPolicy[Window]):
         state.planned = (*chain, *state.guesses[len(chain) :])[:width]
         return Plan(self._whole, width, tokens=tuple(state.planned), draws=True)
 
-    def observe(self, views: Sequence[RequestView[Window]], round: RoundOutcome) -> None:
+    def learn(self, view: RequestView[Window], outcome: Outcome) -> None:
         size = self._config.ngram - 1
-        for view, outcome in zip(views, round.outcomes, strict=True):
-            state, draws = view.state, outcome.draws
-            if not draws:
-                continue
-            rows = (view.tokens[-outcome.emitted - 1], *state.planned)
-            for first in range(len(draws) - size + 1):
-                state.ngrams[rows[first]] = draws[first : first + size]
-            state.guesses = list(draws[outcome.emitted :])
+        state, draws = view.state, outcome.draws
+        if not draws:
+            return
+        rows = (view.tokens[-outcome.emitted - 1], *state.planned)
+        for first in range(len(draws) - size + 1):
+            state.ngrams[rows[first]] = draws[first : first + size]
+        state.guesses = list(draws[outcome.emitted :])

@@ -23,7 +23,7 @@ import numpy as np
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext, RequestView, RoundOutcome
 from engine.plans import SKIP, TARGET, Variants
 from engine.step import Plan
-from papers.requirements import require_extra
+from papers.layer_sets import require_extra
 from papers.settings import SwiftConfig
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class Swift(DraftPolicy[RequestState]):
     """SWIFT, as published: it drafts even where that is slower."""
 
     name = SwiftConfig.name
+    state_type = RequestState
 
     def __init__(self, context: PolicyContext) -> None:
         require_extra("its search")
@@ -123,9 +124,6 @@ class Swift(DraftPolicy[RequestState]):
         self.search = LayerSearch(self._config, context.spec.layers)
         # Rounds with drafts, and their drafted and accepted tokens, since acceptance was last judged.
         self._rounds = self._drafted = self._accepted = 0
-
-    def new_state(self) -> RequestState:
-        return RequestState()
 
     def propose(self, batch: BatchView[RequestState]) -> Sequence[Plan]:
         """Score one candidate, on the window of the oldest request that has one; return the best set for all.

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-VERSION = 5  # of the cost model; part of the key
+VERSION = 5  # the version of the cost model, a part of the key
 _TABLES = ("projection_at", "mlp_at", "head_at")
 
 
@@ -31,7 +31,7 @@ class ProfileKey:
     shape: str
     dtype: str
     backend: str  # linear and attention backends
-    draft_bits: int  # of the copy of the weights for drafts; 0: there is none
+    draft_bits: int  # bits of the weights' copy for drafts; 0: there is none
     version: int = VERSION
 
     @property

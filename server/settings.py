@@ -56,7 +56,7 @@ def settings_of(kind: type, prefix: str = "") -> Iterator[Setting]:
         if isinstance(hint, type) and is_dataclass(hint):
             yield from settings_of(hint, f"{prefix}{spec.name}_")
         elif added := spec.metadata["added"]:
-            for each in added.values():
+            for each in added().values():
                 yield from settings_of(each, each.prefix())
         else:
             yield Setting(prefix + spec.name, spec, hint)
@@ -130,7 +130,7 @@ class Settings:
             if isinstance(setting.hint, type) and is_dataclass(setting.hint):
                 arguments[spec.name] = self.build(setting.hint, setting.name + "_")
             elif added := spec.metadata["added"]:
-                arguments[spec.name] = tuple(self.build(each, each.prefix()) for each in added.values())
+                arguments[spec.name] = tuple(self.build(each, each.prefix()) for each in added().values())
             elif setting.name in self.values:
                 source, raw = self.values[setting.name]
                 try:

@@ -107,10 +107,6 @@ class ModelSpec:
         counts = Counter(min(context, recent + sinks or context) for recent, sinks in windows)
         return [(count, tokens) for tokens, count in counts.items()]
 
-    def tokens_read(self, variants: Variants, context: int) -> int:
-        """Return the cached tokens that all attention sublayers of a plan read for a row at `context`."""
-        return sum(count * tokens for count, tokens in self.spans(variants, context))
-
 
 def load_spec(directory: Path) -> ModelSpec:
     """Read config.json (and generation_config.json for EOS ids). Raises ModelError."""

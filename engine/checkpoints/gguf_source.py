@@ -22,8 +22,8 @@ from engine.checkpoints.gguf_tokenizer import end_ids, read_tokenizer
 from engine.checkpoints.hub import SAMPLE
 from engine.errors import ModelError
 from engine.model.backend import Backend
-from engine.model.decoder import Decoder
-from engine.model.weights import expected_tensors, load_decoder
+from engine.model.decoder import ModelWeights
+from engine.model.weights import Progress, expected_tensors, load_weights
 from engine.quantised.formats import GGUF_FORMATS
 from engine.quantised.packed import PackedRows, dequantise
 
@@ -72,14 +72,12 @@ class GgufSource:
         digest.update(memory[-SAMPLE:])
         return digest.hexdigest()
 
-    def decoder(
-        self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Callable[[float], None]
-    ) -> Decoder:
-        return load_decoder(self._weights, self.spec, dtype, device, backend, progress)
+    def load(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> ModelWeights:
+        return load_weights(self._weights, self.spec, dtype, device, backend, progress)
 
 
 class GgufWeights:
-    """`Weights` of a GGUF file. Raises ModelError for missing, unexpected and misshapen tensors."""
+    """`CheckpointWeights` of a GGUF file. Raises ModelError for missing, unexpected and misshapen tensors."""
 
     def __init__(self, gguf: GgufFile, spec: ModelSpec) -> None:
         self.interleaved = spec.architecture == "LlamaForCausalLM"  # llama.cpp's converter reorders q and k

@@ -25,7 +25,7 @@ log = logging.getLogger("knapserve.engine")
 
 
 class SafetensorsWeights:
-    """`Weights` of a checkpoint. Raises ModelError for missing, damaged and unexpected tensors."""
+    """`CheckpointWeights` of safetensors files. Raises ModelError for missing, damaged and unexpected tensors."""
 
     interleaved = False
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,15 +15,14 @@ from engine.checkpoints.hub import SAMPLE, SYNTHETIC, display_name, resolve
 from engine.checkpoints.safetensors_weights import SafetensorsWeights
 from engine.errors import ConfigError
 from engine.model.backend import Backend
-from engine.model.decoder import Decoder
-from engine.model.weights import expected_tensors, load_decoder
+from engine.model.decoder import ModelWeights
+from engine.model.weights import Progress, expected_tensors, load_weights
 from engine.quantised.config import parse_quantisation
 from engine.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from engine.checkpoints.gguf_source import GgufSource
 
-Progress = Callable[[float], None]
 # A model before its weights are loaded. All have the public members of `CheckpointSource`.
 Source: TypeAlias = "CheckpointSource | SyntheticSource | GgufSource"
 
@@ -69,10 +67,10 @@ class CheckpointSource:
                 digest.update(file.read())
         return digest.hexdigest()
 
-    def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
+    def load(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> ModelWeights:
         """Load the weights."""
         weights = SafetensorsWeights(self.directory, expected_tensors(self.spec), self._quantisation)
-        return load_decoder(weights, self.spec, dtype, device, backend, progress)
+        return load_weights(weights, self.spec, dtype, device, backend, progress)
 
 
 class SyntheticSource:
@@ -98,9 +96,9 @@ class SyntheticSource:
     def fingerprint(self) -> str:
         return hashlib.sha256(self.name.encode()).hexdigest()
 
-    def decoder(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> Decoder:
+    def load(self, dtype: torch.dtype, device: torch.device, backend: Backend, progress: Progress) -> ModelWeights:
         weights = synthetic.RandomWeights(self.model, dtype, device)
-        return load_decoder(weights, weights.spec, dtype, device, backend, progress)
+        return load_weights(weights, weights.spec, dtype, device, backend, progress)
 
 
 def open_source(model: str | None, *, defaults: bool) -> Source:

@@ -10,12 +10,12 @@ from typing import TypeVar
 from engine.config.fields import AMOUNT, COUNT, SHARE, PolicySettings, check, parse_file, parse_memory, setting
 from engine.config.grammar import GrammarConfig
 from engine.config.policies import (
-    ADDED,
     BASELINES,
-    DRAFT_POLICIES,
     FixedConfig,
     KnapSpecConfig,
     PromptLookupConfig,
+    added_policies,
+    draft_policies,
 )
 from engine.errors import PAPERS, ConfigError
 
@@ -80,7 +80,10 @@ class EngineConfig:
         choices=("auto", "none", "4", "5", "6", "8"),
         group="drafting",
     )
-    draft_policy: str = setting("knapspec", f"draft policy of requests that name none: {', '.join(DRAFT_POLICIES)}")
+    draft_policy: str = setting(
+        "knapspec",
+        "draft policy of requests that name none: knapspec, fixed, lookup, none, or one of those for comparison",
+    )
     draft_memory: int | float = setting(
         0.5,
         "maximum memory for the copy of the weights for drafts: a size (4GiB) or a share of free memory (0.5)",
@@ -106,13 +109,13 @@ class EngineConfig:
     )
     fixed: FixedConfig = FixedConfig()
     prompt_lookup: PromptLookupConfig = PromptLookupConfig()
-    policies: tuple[PolicySettings, ...] = setting((), "", added=ADDED)  # of other policies; `of` finds them
+    policies: tuple[PolicySettings, ...] = setting(
+        (), "", added=added_policies
+    )  # settings of policies that packages add
 
     def __post_init__(self) -> None:
-        if self.draft_policy not in DRAFT_POLICIES:
-            raise ConfigError(
-                f"--draft-policy must be one of {', '.join(DRAFT_POLICIES)}, not {self.draft_policy}; {PAPERS}"
-            )
+        if self.draft_policy not in (policies := draft_policies()):
+            raise ConfigError(f"--draft-policy must be one of {', '.join(policies)}, not {self.draft_policy}; {PAPERS}")
         check(self)
         if self.max_num_batched_tokens is not None and self.max_num_batched_tokens < self.max_num_seqs:
             raise ConfigError(

@@ -70,13 +70,13 @@ def setting(
     limits: tuple[float, float] | None = None,
     parse: Callable[[str], T] | None = None,
     group: str = "",
-    added: Mapping[str, type[PolicySettings]] | None = None,
+    added: Callable[[], Mapping[str, type[PolicySettings]]] | None = None,
 ) -> T:
     """Declare a field of a settings dataclass, for `check` and `server.settings`.
 
     `choices` are the allowed values, `limits` the lowest and the highest. `parse` turns text into the value.
     `group` is a title in the help, for this setting and those after it. A field with `added` holds a tuple of settings
-    of these classes in place of a value.
+    of the classes that this returns, in place of a value.
     """
     metadata = {"help": help, "choices": choices, "limits": limits, "parse": parse, "group": group, "added": added}
     return field(default=default, metadata=metadata)

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
 
 from engine.config.fields import AMOUNT, COUNT, SHARE, PolicySettings, setting
 from engine.errors import ConfigError
+from engine.plans import parse_plan
 
 BASELINES = "settings of the baseline policies"  # a group of the help
-# The settings of the policies that installed packages add, by policy. `papers` adds those of published papers.
-ADDED: dict[str, type[PolicySettings]] = {
-    point.name: point.load() for point in entry_points(group="knapserve.policies")
-}
-DRAFT_POLICIES = ("knapspec", "fixed", "lookup", *ADDED, "none")
+
+
+@cache
+def added_policies() -> dict[str, type[PolicySettings]]:
+    """Return the settings of the policies that installed packages add, by policy: `papers` has those of papers."""
+    return {point.name: point.load() for point in entry_points(group="knapserve.policies")}
+
+
+def draft_policies() -> tuple[str, ...]:
+    """Return the names of all draft policies."""
+    return ("knapspec", "fixed", "lookup", *added_policies(), "none")
 
 
 @dataclass(frozen=True)
@@ -54,13 +62,10 @@ class FixedConfig:
     gamma: int = setting(4, "policy fixed: maximum tokens drafted per round", limits=AMOUNT)
 
     def __post_init__(self) -> None:
-        plan = self.plan
-        if set(plan) - set("0123"):
-            raise ConfigError(f"--fixed-plan must consist of the digits 0 to 3, not {plan}")
-        if plan.endswith("0"):
-            raise ConfigError(f"--fixed-plan must not end with 0, as drafts need the head; it is {plan}")
-        if plan.endswith("3") or "3" in plan[1::2]:
-            raise ConfigError(f"--fixed-plan has a 3, a window of the cache, where there is no attention: {plan}")
+        try:
+            parse_plan(self.plan or "1")
+        except ValueError as error:
+            raise ConfigError(f"--fixed-plan {self.plan}: {error}") from None
 
 
 @dataclass(frozen=True)

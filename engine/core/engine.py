@@ -16,7 +16,7 @@ from engine.core.constraints import Processors
 from engine.core.proposals import Proposer, UniformBatch
 from engine.core.request import Request
 from engine.core.rounds import CommittedRound, FinishedRound, StepRunner
-from engine.core.scheduler import Counters, Scheduler
+from engine.core.scheduler import Scheduler
 from engine.draft.base import CandidatePass, DraftPolicy, PolicyContext, RequestView
 from engine.draft.costs import CostModel
 from engine.draft.lookup import AgreementCounts, Lookup
@@ -231,26 +231,19 @@ class EngineCore:
         out: StepOutput,
         commit: CommittedRound,
         started: float,
-        counters: Counters,
+        counters: tuple[int, int, int],
         search_seconds: float,
     ) -> FinishedRound:
         """Collect a round's figures. `counters`: the scheduler's when the round `started`."""
         scheduler, committed = self.scheduler, self._clock.now()
-        counted = scheduler.counters.since(counters)
-        figures = RoundReport(
-            running=len(scheduler.running),
-            waiting=len(scheduler.waiting),
-            deferred=scheduler.deferred,
-            kv_usage=scheduler.blocks.usage,
-            batched_tokens=sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True)),
-            prompt_tokens=sum(len(w.tokens) for w in plan.work if w.reads_prompt),
-            draft_seconds=out.draft_seconds,
-            verify_seconds=out.verify_seconds,
-            search_seconds=search_seconds,
-            other_seconds=committed - started - out.draft_seconds - out.verify_seconds - search_seconds,
-            prefix_queries=counted.prefix_queries,
-            prefix_hits=counted.prefix_hits,
-            preemptions=counted.preemptions,
+        figures = self.idle_report()
+        figures.batched_tokens = sum(len(w.tokens) + o.drafted for w, o in zip(plan.work, out.outputs, strict=True))
+        figures.prompt_tokens = sum(len(w.tokens) for w in plan.work if w.reads_prompt)
+        figures.draft_seconds, figures.verify_seconds = out.draft_seconds, out.verify_seconds
+        figures.search_seconds = search_seconds
+        figures.other_seconds = committed - started - out.draft_seconds - out.verify_seconds - search_seconds
+        figures.prefix_queries, figures.prefix_hits, figures.preemptions = (
+            now - then for now, then in zip(scheduler.counters, counters, strict=True)
         )
         return FinishedRound(plan, out, commit, figures, committed, self.costs)
 
@@ -261,6 +254,6 @@ class EngineCore:
             events=failures,
             running=len(scheduler.running),
             waiting=len(scheduler.waiting),
-            deferred=scheduler.deferred if scheduler.waiting else 0,
+            deferred=min(scheduler.deferred, len(scheduler.waiting)),
             kv_usage=scheduler.blocks.usage,
         )

@@ -1,20 +1,22 @@
 """The draft policies by name."""
 
 from collections.abc import Callable
+from functools import cache
 from pkgutil import resolve_name
 from typing import Any
 
-from engine.config.policies import ADDED
+from engine.config.policies import added_policies
 from engine.draft.base import DraftPolicy, PolicyContext
-from engine.draft.fixed import NoDraft, UniformSkip
+from engine.draft.fixed import NoDraft, PromptLookup, UniformSkip
 from engine.draft.knapspec import KnapSpec
-from engine.draft.prompt_lookup import PromptLookup
 from engine.errors import ConfigError, PolicyUnavailableError
 
-POLICIES: dict[str, Callable[[PolicyContext], DraftPolicy[Any]]] = {
-    kind.name: kind
-    for kind in (KnapSpec, UniformSkip, PromptLookup, *(resolve_name(kind.policy) for kind in ADDED.values()), NoDraft)
-}
+
+@cache
+def policy_kinds() -> dict[str, Callable[[PolicyContext], DraftPolicy[Any]]]:
+    """Return the class of each draft policy by name; classes of other packages are imported at the first call."""
+    added = [resolve_name(settings.policy) for settings in added_policies().values()]
+    return {kind.name: kind for kind in (KnapSpec, UniformSkip, PromptLookup, *added, NoDraft)}
 
 
 def make_policies(context: PolicyContext) -> tuple[dict[str, DraftPolicy[Any]], dict[str, str]]:
@@ -25,7 +27,7 @@ def make_policies(context: PolicyContext) -> tuple[dict[str, DraftPolicy[Any]], 
     """
     made: dict[str, DraftPolicy[Any]] = {}
     unavailable: dict[str, str] = {}
-    for name, make in POLICIES.items():
+    for name, make in policy_kinds().items():
         try:
             made[name] = make(context)
         except PolicyUnavailableError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from engine.clock import Clock
@@ -11,7 +10,7 @@ from engine.core.policies import make_policies
 from engine.core.request import Request
 from engine.core.scheduler import Scheduler
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext
-from engine.draft.lookup import Match
+from engine.draft.lookup import Lookup, plan_lookup
 from engine.errors import UnknownPolicyError
 from engine.step import Plan
 
@@ -43,7 +42,7 @@ class Proposer:
         scheduler = self._scheduler
         if last is None or scheduler.running != last.requests or scheduler.preemptions != last.preemptions:
             return False
-        if any(_match(request) for request in last.requests):
+        if any(_lookup(request) for request in last.requests):
             return False
         return last.policy.can_reuse_plans()
 
@@ -79,23 +78,16 @@ class Proposer:
         other_requests = len(self._scheduler.running) + len(self._scheduler.waiting) - 1
         for request in requests:
             request.view.context, request.view.other_requests = request.computed, other_requests
-        context = self._context
-        batch = BatchView([request.view for request in requests], others, context.config.max_num_seqs)
+        batch = BatchView([request.view for request in requests], others, self._context.config.max_num_seqs)
         for request, plan in zip(requests, requests[0].policy.propose(batch), strict=True):
-            request.plan, request.source = plan, "model"
-            if match := _match(request):
-                assert request.lookup is not None
-                most, lookup = request.room - 1, request.lookup
-                copying = request.policy.plan_copy(lookup, most, plan, batch.contexts, context.costs)
-                if copying is not None:
-                    copied = match.tokens[: copying.gamma]
-                    request.plan = replace(copying, tokens=copied, draws=False)
-                    request.source = match.source
+            request.plan = plan
+            if lookup := _lookup(request):
+                most, always, costs = request.room - 1, request.policy.always_copies, self._context.costs
+                request.plan = plan_lookup(lookup, most, plan, batch.contexts, costs, always) or plan
 
 
-def _match(request: Request) -> Match | None:
-    """Return the earlier occurrence of the end of a request's text, if it may be copied from."""
-    if request.lookup is None:
-        return None
-    request.lookup.extend(request.tokens)
-    return request.lookup.match
+def _lookup(request: Request) -> Lookup | None:
+    """Return the index of a request's text, if the end of that text occurred before and may be copied from."""
+    if request.lookup is not None:
+        request.lookup.extend(request.tokens)
+    return request.lookup if request.lookup is not None and request.lookup.match is not None else None

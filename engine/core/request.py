@@ -6,8 +6,16 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.plans import skipped
-from engine.types import FinishReason, Owner, RequestRound, SamplingParams, SpeculationStats, TokenLogprobs
+from engine.plans import Variants, skipped
+from engine.types import (
+    FinishReason,
+    Owner,
+    RequestRound,
+    RequestTiming,
+    SamplingParams,
+    SpeculationStats,
+    TokenLogprobs,
+)
 
 if TYPE_CHECKING:
     from engine.draft.base import DraftPolicy, RequestView
@@ -22,6 +30,41 @@ class AwaitedPrefix(NamedTuple):
 
     reader: Request
     end: int
+
+
+@dataclass(slots=True)
+class Figures:
+    """Sums over the rounds of a request that emitted tokens."""
+
+    rounds: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    looked_up: int = 0  # drafted tokens that were copied from the text
+    accepted_lookups: int = 0
+    accepted_predictions: int = 0
+    rejected_predictions: int = 0
+    draft_passes: int = 0
+    skipped_attention: int = 0  # summed over draft passes
+    skipped_mlp: int = 0
+    reselections: int = 0
+    drafted_with: Variants | None = None  # the plan of the last draft by the model
+
+    def add(self, round: RequestRound) -> None:
+        """Add the figures of a round."""
+        self.rounds += 1
+        self.drafted += round.drafted
+        self.accepted += round.accepted
+        if round.source == "lookup":
+            self.looked_up += round.drafted
+            self.accepted_lookups += round.accepted
+        if round.source == "prediction":
+            self.accepted_predictions += round.accepted
+            self.rejected_predictions += round.drafted - round.accepted
+        self.draft_passes += round.draft_passes
+        self.skipped_attention += round.skipped_attention * round.draft_passes
+        self.skipped_mlp += round.skipped_mlp * round.draft_passes
+        self.reselections += round.reselected == "changed"
+        self.drafted_with = round.plan or self.drafted_with
 
 
 @dataclass(slots=True, eq=False)
@@ -46,7 +89,7 @@ class Request:
 
     # grows with every round
     computed: int = 0  # positions with verified K/V
-    slab: int = -1  # the cache slab, -1 while waiting
+    slab: int = -1  # the number of its table of pages, -1 while waiting
     awaited_prefix: AwaitedPrefix | None = None  # a prefix that another request is reading
     overtook: Request | None = None  # the request for which there was no memory when this one was admitted
     cached_tokens: int = 0
@@ -55,19 +98,7 @@ class Request:
 
     # drafting
     plan: Plan | None = None
-    source: str = "model"  # where the draft came from: "model", or `engine.draft.lookup.Match.source`
-    drafted_with: tuple[int, ...] | None = None  # variants of the last draft by the model
-    accepted_predictions: int = 0
-    rejected_predictions: int = 0
-    looked_up: int = 0
-    accepted_lookups: int = 0
-    rounds: int = 0
-    drafted: int = 0
-    accepted: int = 0
-    draft_passes: int = 0
-    skipped_attention: int = 0  # summed over draft passes
-    skipped_mlp: int = 0
-    reselections: int = 0
+    figures: Figures = field(default_factory=Figures)
 
     # times, by the engine's clock
     admitted: float | None = None
@@ -98,6 +129,18 @@ class Request:
     def room(self) -> int:
         """Tokens that the request may still emit."""
         return self.limit - len(self.tokens)
+
+    @property
+    def timing(self) -> RequestTiming:
+        """The times of the request so far."""
+        admitted = self.admitted or self.arrival
+        first = self.first_token or admitted
+        return RequestTiming(
+            queue=admitted - self.arrival,
+            prefill=first - admitted,
+            decode=(self.last_token or first) - first,
+            preemptions=self.preemptions,
+        )
 
     def append(self, tokens: Sequence[int], eos: Container[int], now: float) -> tuple[list[str] | None, bool]:
         """Append tokens up to the end of the answer; set `finish_reason` if it ends. `eos`: ids that end answers.
@@ -139,33 +182,16 @@ class Request:
         plan = work.plan
         attention, mlp = skipped(plan.variants) if plan is not None else (0, 0)
         emitted = len(self.tokens) - work.start - len(work.tokens)
-        accepted, source = emitted - 1, self.source if work.given else "model"
-        self.rounds += 1
-        if source == "prediction":
-            self.accepted_predictions += accepted
-            self.rejected_predictions += output.drafted - accepted
-        if source == "lookup":
-            self.looked_up += output.drafted
-            self.accepted_lookups += accepted
-        by_model = plan.variants if plan is not None and output.drafted and not work.given else None
-        self.drafted_with = by_model or self.drafted_with
-        passes = output.drafted if plan is not None and not work.given else 0
-        if plan is not None:
-            self.drafted += output.drafted
-            self.accepted += accepted
-            self.draft_passes += passes
-            self.skipped_attention += attention * output.drafted
-            self.skipped_mlp += mlp * output.drafted
+        by_model = work.drafting if output.drafted else None
         reselected, self.view.reselected = self.view.reselected, None
         interval, self.view.search_interval = self.view.search_interval, None
-        self.reselections += reselected == "changed"
-        return RequestRound(
+        round = RequestRound(
             request_id=self.id,
             policy=self.policy.name,
             emitted=emitted,
             drafted=output.drafted,
-            accepted=accepted,
-            draft_passes=passes,
+            accepted=emitted - 1,
+            draft_passes=output.drafted if by_model else 0,
             context_length=work.start + len(work.tokens),
             skipped_attention=attention,
             skipped_mlp=mlp,
@@ -173,28 +199,30 @@ class Request:
             predicted_acceptance=plan.predicted_acceptance if plan else None,
             reselected=reselected,
             plain_tpt=self.plan.plain_tpt if self.plan else None,
-            source=source,
-            plan=by_model,
+            source=plan.source if plan else "model",
+            plan=by_model.variants if by_model else None,
             search_interval=interval,
         )
+        self.figures.add(round)
+        return round
 
     def speculation(self) -> SpeculationStats:
         """Return the request's speculation figures so far (docs/api.md)."""
-        decode = (self.last_token or 0.0) - (self.first_token or 0.0)
-        passes = self.draft_passes
+        figures, decode = self.figures, (self.last_token or 0.0) - (self.first_token or 0.0)
+        passes = max(figures.draft_passes, 1)
         return SpeculationStats(
             policy=self.policy.name,
-            num_rounds=self.rounds,
-            num_draft_tokens=self.drafted,
-            num_accepted_draft_tokens=self.accepted,
-            num_lookup_tokens=self.looked_up,
-            num_accepted_lookup_tokens=self.accepted_lookups,
-            mean_acceptance_length=self.completion_tokens / self.rounds if self.rounds else 0.0,
-            draft_acceptance_rate=self.accepted / self.drafted if self.drafted else None,
-            skipped_attention=self.skipped_attention / passes if passes else 0.0,
-            skipped_mlp=self.skipped_mlp / passes if passes else 0.0,
-            reselections=self.reselections,
+            num_rounds=figures.rounds,
+            num_draft_tokens=figures.drafted,
+            num_accepted_draft_tokens=figures.accepted,
+            num_lookup_tokens=figures.looked_up,
+            num_accepted_lookup_tokens=figures.accepted_lookups,
+            mean_acceptance_length=self.completion_tokens / max(figures.rounds, 1),
+            draft_acceptance_rate=figures.accepted / figures.drafted if figures.drafted else None,
+            skipped_attention=figures.skipped_attention / passes,
+            skipped_mlp=figures.skipped_mlp / passes,
+            reselections=figures.reselections,
             tokens_per_second=(self.completion_tokens - 1) / decode if decode > 0 else None,
             predicted_tpt=self.plan.predicted_tpt if self.plan else None,
-            plan=self.drafted_with,
+            plan=figures.drafted_with,
         )

@@ -11,14 +11,11 @@ from engine.draft.base import CandidatePass, DraftPolicy, Outcome, RequestView, 
 from engine.draft.costs import DRAFT, CostModel
 from engine.step import Overlap, StepOutput, StepPlan
 from engine.types import (
-    FinishReason,
     RequestFailure,
     RequestRound,
-    RequestTiming,
     RoundReport,
     SamplingParams,
     TokenEvent,
-    TokenLogprobs,
 )
 
 if TYPE_CHECKING:
@@ -44,55 +41,24 @@ class StepRunner(Protocol):
 
 @dataclass(slots=True)
 class RequestOutput:
-    """One request's part of a committed round. Its text is made before the text of the request's next round.
-
-    It holds copies of values that later rounds, a preemption or a cancellation would change.
-    """
+    """One request's part of a committed round. Its text is made before the text of the request's next round."""
 
     request: Request
     round: RequestRound
-    tokens: tuple[int, ...]
-    pieces: list[str] | None  # their text, if stop strings made it necessary already
+    event: TokenEvent  # without its text
+    pieces: list[str] | None  # the text of the tokens, if stop strings made it necessary already
     hidden: bool  # whether the last token ends the answer and has no text
-    finish_reason: FinishReason | None
-    completion_tokens: int
-    logprobs: tuple[TokenLogprobs, ...]
-    prompt_logprobs: tuple[TokenLogprobs, ...]
 
-    def event(self) -> TokenEvent:
-        """Make the event for the request's client; call once."""
-        request = self.request
-        pieces = self._pieces()
-        done = self.finish_reason is not None
-        return TokenEvent(
-            request_id=request.id,
-            text="".join(pieces),
-            token_ids=self.tokens,
-            pieces=tuple(pieces),
-            finish_reason=self.finish_reason,
-            prompt_tokens=len(request.prompt),
-            completion_tokens=self.completion_tokens,
-            cached_tokens=request.cached_tokens,
-            speculation=request.speculation() if done else None,
-            timing=_timing(request) if done else None,
-            logprobs=self.logprobs,
-            accepted_predictions=request.accepted_predictions if done else 0,
-            rejected_predictions=request.rejected_predictions if done else 0,
-            trace=self.round if request.sampling.trace else None,
-            prompt_logprobs=self.prompt_logprobs,
-            stop_string=request.detokenizer.stop_string,
-        )
-
-    def _pieces(self) -> list[str]:
-        """Return the text that became certain with each token."""
-        detokenizer, pieces = self.request.detokenizer, self.pieces
+    def with_text(self) -> TokenEvent:
+        """Make the text of the event for the request's client; call once."""
+        event, detokenizer, pieces = self.event, self.request.detokenizer, self.pieces
         if pieces is None:
-            pieces = [detokenizer.push(token) for token in (self.tokens[:-1] if self.hidden else self.tokens)]
-            if self.hidden:
-                pieces.append("")
-        if self.finish_reason is not None:
+            shown = event.token_ids[:-1] if self.hidden else event.token_ids
+            pieces = [detokenizer.push(token) for token in shown] + [""] * self.hidden
+        if event.finish_reason is not None:
             pieces[-1] += detokenizer.finish()
-        return pieces
+        event.text, event.pieces, event.stop_string = "".join(pieces), tuple(pieces), detokenizer.stop_string
+        return event
 
 
 @dataclass(slots=True)
@@ -105,14 +71,7 @@ class CommittedRound:
 
     def events(self) -> tuple[TokenEvent | RequestFailure, ...]:
         """Make the events; call once, and before those of the next round."""
-        return tuple(each.event() if isinstance(each, RequestOutput) else each for each in self.outputs)
-
-
-def _timing(request: Request) -> RequestTiming:
-    admitted = request.admitted or request.arrival
-    first = request.first_token or admitted
-    decode = (request.last_token or first) - first
-    return RequestTiming(admitted - request.arrival, first - admitted, decode, request.preemptions)
+        return tuple(each.with_text() if isinstance(each, RequestOutput) else each for each in self.outputs)
 
 
 @dataclass(slots=True)
@@ -142,12 +101,12 @@ class FinishedRound:
             request = self.commit.requests[work.request_id]
             _, views, outcomes = by_policy.setdefault(request.policy.name, (request.policy, [], []))
             views.append(request.view)
-            drafted = work.plan is not None and not work.given
+            plan = work.drafting
             outcomes.append(
                 Outcome(
-                    variants=work.plan.variants if work.plan is not None and drafted else None,
-                    drafted=output.drafted if drafted else 0,
-                    accepted=output.accepted if drafted else 0,
+                    variants=plan.variants if plan else None,
+                    drafted=output.drafted if plan else 0,
+                    accepted=output.accepted if plan else 0,
                     confidences=output.confidences,
                     emitted=emitted.get(work.request_id, 0),
                     references=output.references,

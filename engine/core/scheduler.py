@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from engine.clock import Clock
 from engine.core.request import AwaitedPrefix, Request
@@ -17,19 +16,7 @@ from engine.core.turns import GrammarTime, Shares
 from engine.errors import RequestError, RequestFailedError
 from engine.kv.pages import Allocation, PageManager
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
-from engine.types import FinishReason, RequestFailure
-
-
-class Counters(NamedTuple):
-    """Tokens looked up in the prefix cache and found there, and preemptions, since the start."""
-
-    prefix_queries: int
-    prefix_hits: int
-    preemptions: int
-
-    def since(self, before: Counters) -> Counters:
-        """The difference from an earlier reading."""
-        return Counters(*(now - then for now, then in zip(self, before, strict=True)))
+from engine.types import FinishReason, RequestFailure, TokenEvent
 
 
 class Scheduler:
@@ -70,8 +57,9 @@ class Scheduler:
         return not self.running and not self.waiting
 
     @property
-    def counters(self) -> Counters:
-        return Counters(self.prefix_queries, self.prefix_hits, self.preemptions)
+    def counters(self) -> tuple[int, int, int]:
+        """Tokens looked up in the prefix cache and found there, and preemptions, since the start."""
+        return self.prefix_queries, self.prefix_hits, self.preemptions
 
     @property
     def settled(self) -> bool:
@@ -85,14 +73,9 @@ class Scheduler:
 
     def cancel(self, request_id: str) -> None:
         """Forget a request and free its cache; unknown ids are ignored."""
-        for request in self.running:
+        for request in (*self.running, *self.waiting):
             if request.id == request_id:
                 self._retire(request, FinishReason.CANCELLED)
-                return
-        for request in self.waiting:
-            if request.id == request_id:
-                request.finish_reason = FinishReason.CANCELLED
-                self.waiting.remove(request)
                 return
 
     def admit(self) -> None:
@@ -330,8 +313,6 @@ class Scheduler:
         if not self.running and self.waiting:
             admitting = admitting or self.waiting[0]
         if admitting is not None and admitting in self.waiting:
-            self.waiting.remove(admitting)
-            self.running.append(admitting)
             return [self._fail(admitting, "The engine failed to begin.")]
         return [self._fail(request, "The engine failed to compute tokens.") for request in list(self.running)]
 
@@ -351,21 +332,28 @@ class Scheduler:
         pieces, hidden = request.append(output.tokens, self._eos, now)
         part = request.account(work, output)
         prompt_logprobs, request.prompt_logprobs = tuple(request.prompt_logprobs), []
-        return RequestOutput(
-            request=request,
-            round=part,
-            tokens=output.tokens[: part.emitted],
-            pieces=pieces,
-            hidden=hidden,
+        done, figures = request.finish_reason is not None, request.figures
+        event = TokenEvent(
+            request_id=request.id,
+            text="",
+            token_ids=output.tokens[: part.emitted],
             finish_reason=request.finish_reason,
+            prompt_tokens=len(request.prompt),
             completion_tokens=request.completion_tokens,
+            cached_tokens=request.cached_tokens,
+            speculation=request.speculation() if done else None,
+            timing=request.timing if done else None,
             logprobs=output.logprobs[: part.emitted],
+            accepted_predictions=figures.accepted_predictions if done else 0,
+            rejected_predictions=figures.rejected_predictions if done else 0,
+            trace=part if request.sampling.trace else None,
             prompt_logprobs=prompt_logprobs,
         )
+        return RequestOutput(request, part, event, pieces, hidden)
 
     def _retire(self, request: Request, reason: FinishReason) -> None:
         request.finish_reason = reason
-        self.running.remove(request)
+        (self.running if request in self.running else self.waiting).remove(request)
         self._turns_taken = False
         if request.slab >= 0:
             self.blocks.release(request.slab)

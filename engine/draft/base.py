@@ -5,7 +5,7 @@ A policy decides what a request drafts with; it never touches cache, sampler or 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 from engine.architecture.spec import ModelSpec
 from engine.clock import Clock
 from engine.config.engine import EngineConfig
-from engine.draft.lookup import Lookup, plan_lookup
 from engine.plans import Variants
 from engine.step import Plan, References
 
@@ -117,28 +116,39 @@ class BatchView(Generic[State]):
 class DraftPolicy(ABC, Generic[State]):
     """Proposes plans once a round, for all of its requests together: requests that draft share each pass.
 
-    A policy has to `propose`. It may `observe` rounds to learn from them, with a state of its own for each request, and
-    record verified rows for a search. It is made from a `PolicyContext`, and raises PolicyUnavailableError then if it
-    lacks something.
+    A policy plans for each request, or overrides `propose`. It may `observe` rounds to learn from them, with a state of
+    its own for each request, and record verified rows for a search. It is made from a `PolicyContext`, and raises
+    PolicyUnavailableError then if it lacks something.
     """
 
     name: ClassVar[str]
+    state_type: type[State]  # unless `new_state` is overridden
     looks_up = False  # whether its requests may draft by copying from their own text (`engine.draft.lookup`)
+    always_copies: int | None = None  # most tokens copied at every match; None: copies where that is predicted to pay
 
-    @abstractmethod
     def propose(self, batch: BatchView[State]) -> Sequence[Plan]:
         """Return a plan for each of `batch.views`."""
+        return [self.plan(view) for view in batch.views]
+
+    def plan(self, view: RequestView[State]) -> Plan:
+        """Return the plan of one request, if those of others do not matter."""
+        raise NotImplementedError
 
     def can_reuse_plans(self) -> bool:
         """Whether the last plans may serve one more round of the same requests; `propose` is not called then."""
         return False
 
-    @abstractmethod
     def new_state(self) -> State:
         """Return the state of a new request."""
+        return self.state_type()
 
     def observe(self, views: Sequence[RequestView[State]], round: RoundOutcome) -> None:
         """Learn from a round; requests whose prompts were read in it are among `views`."""
+        for view, outcome in zip(views, round.outcomes, strict=True):
+            self.learn(view, outcome)
+
+    def learn(self, view: RequestView[State], outcome: Outcome) -> None:
+        """Learn from one request's part of a round, if those of others do not matter."""
 
     def rows_to_record(self, view: RequestView[State]) -> int:
         """How many of the rows verified next to keep as references, at most."""
@@ -146,16 +156,6 @@ class DraftPolicy(ABC, Generic[State]):
 
     def suspend(self, view: RequestView[State]) -> None:
         """Forget references to the cache of a preempted request."""
-
-    def plan_copy(
-        self, lookup: Lookup, most: int, plan: Plan, contexts: Sequence[int], costs: CostModel
-    ) -> Plan | None:
-        """Return a plan that copies up to `most` tokens of the last match in place of `plan`, or None.
-
-        Called for requests with a match, after `propose`. By default they copy where that is predicted to be faster.
-        `contexts`: of all decoding requests.
-        """
-        return plan_lookup(lookup, most, plan, contexts, costs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,5 +167,5 @@ class PolicyContext:
     costs: CostModel
     clock: Clock
     plans: Mapping[Variants, np.ndarray] = field(default_factory=dict)  # to begin with, and their acceptance counts
-    fingerprint: str = ""  # of the checkpoint
+    fingerprint: str = ""  # identifies the checkpoint
     tuned_path: Callable[[str], Path] = Path  # the file in which `knapserve tune` stores what a policy needs

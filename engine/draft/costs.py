@@ -131,38 +131,48 @@ class CostModel:
         The first rounds after a change between drafting and plain decoding teach nothing: they find other weights in
         the processor's caches than the many rounds that follow.
         """
-        work = plan.work
-        if not work:
+        work, drafted = plan.work, [output.drafted for output in out.outputs]
+        if not work or not self._settled(any(drafted)):
             return
-        drafted = [o.drafted for o in out.outputs]
-        drafts = any(drafted)
-        if drafts != self._drafted:
-            self._drafted, self._unsettled = drafts, SETTLING[drafts]
-        if self._unsettled:
-            self._unsettled -= 1
-            return
-        requests, tokens = len(work), sum([len(w.tokens) for w in work])
-        contexts = [w.start for w in work]
         seen: list[_Seen] = []
-        if tokens == requests:  # reading prompts is work of its own
-            rows, each = tokens + sum(drafted), max(overhead / requests, 0.0)
+        if len(work) == sum(len(w.tokens) for w in work):  # reading prompts is work of its own
+            seen.append(self._seen_verify(work, sum(drafted), out.verify_seconds))
+            each = max(overhead / len(work), 0.0)
             bounded = min(each, 2.0 * self._outside or each)  # a stall counts as twice the usual
             self._outside += _SPEED_WEIGHT * (bounded - self._outside)
-            predicted = self._price(self._all, rows, contexts, rows / requests)
-            seen.append(_Seen((VERIFY if drafts else PLAIN,), out.verify_seconds, predicted))
-        drafting = [(w, d) for w, d in zip(work, drafted, strict=True) if d and not w.given] if drafts else []
-        plans = {w.plan.variants for w, _ in drafting if w.plan}
+        drafting = [(w, count) for w, count in zip(work, drafted, strict=True) if count and w.drafting]
+        plans = {w.drafting.variants for w, _ in drafting if w.drafting}
         if len(plans) == 1:  # a mixture is priced less surely: learn from the clear cases
-            variants = plans.pop()
-            predicted = sum(
-                passes * self._draft_price(variants, [w.start for w in live]) for live, passes in lock_step(drafting)
-            )
-            seen.append(_Seen((DRAFT, variants), out.draft_seconds, predicted))
-        if not seen:
-            return
-        usual = sum([math.exp(self._mean(took.kinds[-1])) * took.predicted for took in seen])
+            seen.append(self._seen_drafts(plans.pop(), drafting, out.draft_seconds))
+        if seen:
+            self._learn(seen)
+
+    def _settled(self, drafts: bool) -> bool:
+        """Count a round, and return whether enough rounds before it were of the same kind: drafting, or plain."""
+        if drafts != self._drafted:
+            self._drafted, self._unsettled = drafts, SETTLING[drafts]
+        settled = self._unsettled == 0
+        self._unsettled = max(self._unsettled - 1, 0)
+        return settled
+
+    def _seen_verify(self, work: Sequence[Work], drafted: int, seconds: float) -> _Seen:
+        """Describe a verify pass of a row for each request and for each `drafted` token."""
+        rows = len(work) + drafted
+        predicted = self._price(self._all, rows, [w.start for w in work], rows / len(work))
+        return _Seen((VERIFY if drafted else PLAIN,), seconds, predicted)
+
+    def _seen_drafts(self, variants: Variants, drafting: Sequence[tuple[Work, int]], seconds: float) -> _Seen:
+        """Describe the draft passes of a round: work that drafts with one plan, and the tokens that each drafted."""
+        predicted = sum(
+            passes * self._draft_price(variants, [w.start for w in live]) for live, passes in lock_step(drafting)
+        )
+        return _Seen((DRAFT, variants), seconds, predicted)
+
+    def _learn(self, seen: Sequence[_Seen]) -> None:
+        """Correct the machine's speed, and the kinds of these passes."""
+        usual = sum(math.exp(self._mean(took.kinds[-1])) * took.predicted for took in seen)
         self._now += usual
-        fast = math.log(max(sum([took.seconds for took in seen]), 1e-9) / usual)
+        fast = math.log(max(sum(took.seconds for took in seen), 1e-9) / usual)
         self._speed += _SPEED_WEIGHT * (_within(fast, _MAX_LOG_DEVIATION + abs(self._speed)) - self._speed)
         for took in seen:
             for kind in took.kinds:

@@ -1,4 +1,7 @@
-"""Policies whose plan never changes: none, which decodes plainly, and fixed (SWIFT, section 3.2.1: uniform skips)."""
+"""Policies whose plan never changes: none, fixed (SWIFT, section 3.2.1: uniform skips), and lookup.
+
+Lookup is prompt lookup decoding (Saxena, 2023): copy what followed an earlier occurrence of the last tokens, always.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,21 @@ class NoDraft(FixedPlan):
 
     def __init__(self, context: PolicyContext) -> None:
         super().__init__(Plan(context.spec.whole, gamma=0))
+
+
+class PromptLookup(NoDraft):
+    """Copy up to γ tokens wherever there is a match, and decode plainly elsewhere. No speed is predicted.
+
+    The match is the longest one of 2 to 16 tokens, and the newest of equal ones (`engine.draft.lookup`). The published
+    code takes the oldest match of at most 3 tokens, and accepts single ones.
+    """
+
+    name = "lookup"
+    looks_up = True
+
+    def __init__(self, context: PolicyContext) -> None:
+        super().__init__(context)
+        self.always_copies = context.config.prompt_lookup.gamma
 
 
 class UniformSkip(FixedPlan):

@@ -15,19 +15,17 @@ tokens ran at 1.184 instead of 1.192 of plain decoding (0.5B; docs/notes/draftin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from engine.draft.base import BatchView, DraftPolicy, Outcome, PolicyContext, RequestView, RoundOutcome
 from engine.draft.estimator import Estimator, PlanCounts
+from engine.draft.search import Searcher, SearchState
 from engine.draft.tpt import THRESHOLDS, count
 from engine.errors import ConfigError
 from engine.plans import LOW_BIT, WINDOW
 from engine.step import Plan
-
-if TYPE_CHECKING:
-    from engine.draft.search import SearchState
 
 # Prior counts of the copy in fewer bits, by confidence, rejected and agreed: the copy predicts 84 to 95 % of the
 # model's tokens (docs/results.md), and is surest where it does.
@@ -46,14 +44,13 @@ class Decision(NamedTuple):
     batch_key: object
 
 
-class KnapSpec(DraftPolicy["SearchState"]):
+class KnapSpec(DraftPolicy[SearchState]):
     """The main policy (docs/method.md)."""
 
     name = "knapspec"
+    state_type = SearchState
 
     def __init__(self, context: PolicyContext) -> None:
-        from engine.draft.search import Searcher  # the one part of a policy that needs torch
-
         self._config, self._costs, self._clock = context.config.knapspec, context.costs, context.clock
         self.looks_up = context.config.lookup == "auto"
         low_bit = self._costs.has_low_bit and self._config.menu != "skip"
@@ -71,9 +68,6 @@ class KnapSpec(DraftPolicy["SearchState"]):
         self._round = 0
         self._decision: Decision | None = None
         self._decision_seconds = 0.0  # a moving average of what one decision takes
-
-    def new_state(self) -> SearchState:
-        return self.searcher.new_state()
 
     def propose(self, batch: BatchView[SearchState]) -> Sequence[Plan]:
         new_plans = self._search(batch)

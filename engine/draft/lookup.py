@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -160,14 +161,20 @@ class AgreementCounts:
         return (agreed + _POOLED * share) / (rejected + agreed + _POOLED)
 
 
-def plan_lookup(lookup: Lookup, most: int, plan: Plan, contexts: Sequence[int], costs: CostModel) -> Plan | None:
+def plan_lookup(
+    lookup: Lookup, most: int, plan: Plan, contexts: Sequence[int], costs: CostModel, always: int | None = None
+) -> Plan | None:
     """Return a plan that copies up to `most` tokens of the last match, or None where `plan` is predicted to be faster.
 
-    `contexts`: of all decoding requests; those that do not copy draft with `plan`.
+    `contexts`: of all decoding requests; those that do not copy draft with `plan`. With `always`, nothing is predicted:
+    up to so many tokens are copied.
     """
     match = lookup.match
     if match is None or most < 1:
         return None
+    if always is not None:
+        tokens = match.tokens[: min(most, always)]
+        return replace(plan, gamma=len(tokens), tokens=tokens, source=match.source) if tokens else None
     agreement = lookup.agreement(match, min(most, len(match.tokens)))
     expected = 1.0 + np.cumprod(agreement).cumsum()  # tokens of a round with γ = 1, 2, …
     requests, rate = len(contexts), plan.predicted_tpt or costs.plain_tpt(contexts)
@@ -184,6 +191,8 @@ def plan_lookup(lookup: Lookup, most: int, plan: Plan, contexts: Sequence[int], 
     return Plan(
         plan.variants,
         best + 1,
+        tokens=match.tokens[: best + 1],
+        source=match.source,
         predicted_tpt=float(tpt[best]),
         plain_tpt=plan.plain_tpt,
         expected=float(expected[best]),

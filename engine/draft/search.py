@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-
-import torch
 
 from engine.clock import Clock
 from engine.config.policies import KnapSpecConfig
@@ -15,7 +13,6 @@ from engine.draft.base import RequestView
 from engine.draft.costs import CostModel
 from engine.draft.estimator import PlanCounts, union
 from engine.draft.tpt import count
-from engine.model.knapsack import Knapsack, menus
 from engine.plans import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW, Variants
 from engine.step import References
 
@@ -44,6 +41,8 @@ class SearchState:
 
     def take(self, most: int) -> References:
         """Forget all rows and return the last `most`."""
+        import torch
+
         states = torch.cat([references.states for references in self.rows], dim=1)[:, -most:]
         positions = tuple(position for references in self.rows for position in references.positions)[-most:]
         self.rows.clear()
@@ -58,8 +57,6 @@ class Searcher:
     Laplace's rule of succession: (1 + found) / (1 + searches). So searches become rare where they find nothing: in the
     time of N plain passes they take about √(2 · budget · price / N) of it, with the price in passes.
     """
-
-    new_state = SearchState  # makes the state of a new request
 
     def __init__(self, config: KnapSpecConfig, costs: CostModel, clock: Clock, *, low_bit: bool) -> None:
         """`low_bit`: whether a copy of the weights in fewer bits is on the menu."""
@@ -146,6 +143,10 @@ class Searcher:
         The cosine only prunes. A candidate's agreement is the share of rows at which it draws the target's token (eq.
         9), which these counts hold by confidence.
         """
+        import torch
+
+        from engine.model.knapsack import Knapsack
+
         offered = self._menus(view.context, drafting)
         capacity = sum(max(menu.values()) for menu in offered)
         table = Knapsack(references.states, offered, capacity=capacity, tau=self._config.tau, beam=self._config.beam)
@@ -175,3 +176,15 @@ class Searcher:
         if WINDOW in prices:  # only attention has windows
             prices[WINDOW][1::2] = [math.inf] * costs.spec.layers
         return menus(prices, cheaper / _TICKS)
+
+
+def menus(prices: Mapping[int, Sequence[float]], unit: float) -> list[dict[int, int]]:
+    """Build each sublayer's menu from the seconds of its variants (infinite where a variant does not exist).
+
+    Savings are rounded to ticks of `unit` seconds. Variants that save nothing are left out.
+    """
+    found = []
+    for index, whole in enumerate(prices[TARGET]):
+        saved = {v: whole - each[index] for v, each in prices.items()}
+        found.append({v: round(s / unit) for v, s in saved.items() if v in (TARGET, SKIP) or s > 0})
+    return found

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.errors import TunedFileError
-from engine.plans import SKIP, Variants, windows_fit
 
 T = TypeVar("T")
 
@@ -39,13 +38,3 @@ def read_tuned(path: Path, kind: str, parse: Callable[[str], T]) -> T:
         raise TunedFileError(f"cannot read {kind} {path}: {error.strerror or error}") from None
     except (TunedFileError, UnicodeDecodeError) as error:
         raise TunedFileError(f"{kind} {path}: {error}") from None
-
-
-def parse_plan(text: str, digits: str = "0123") -> Variants:
-    """Parse a plan: one digit per sublayer and one for the head. Raises ValueError."""
-    if not text or set(text) - set(digits):
-        raise ValueError(f"a plan must consist of the digits {', '.join(digits)}")
-    variants = tuple(map(int, text))
-    if not windows_fit(variants) or variants[-1] == SKIP:
-        raise ValueError(f"plan {text} has the digit 3 at an MLP or at the head, or skips the head")
-    return variants

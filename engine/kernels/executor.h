@@ -66,7 +66,7 @@ public:
 
 private:
     // Runs draft passes in lock-step; requests leave as their stop rule says. Returns the number of passes.
-    // twin: engine/model/decoder.py, draft
+    // twin: engine/model/passes.py, draft
     int run_draft(const Model &m, const Cache &cache, const EmbedAndHead &embed_head, const DraftBatch &d) {
         const size_t width = 2 * m.layers + 1;
         std::vector<int> live(d.requests);

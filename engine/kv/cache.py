@@ -108,7 +108,7 @@ class PagedCache(Cache):
         for cache, part in zip((self.k[layer], self.v[layer]), kv.chunk(2, dim=1), strict=True):
             cache.view(-1, *cache.shape[2:]).index_copy_(0, slots, part)
 
-    def read(self, slabs: Sequence[int], begin: int, end: int) -> Sequence[tuple[Tensor, Tensor]]:
+    def read(self, slabs: Sequence[int], begin: int, end: int) -> Slots:
         """Return K and V of slots begin..end-1 per layer: [slabs, kv_heads, end-begin, head_dim].
 
         They are views if they belong to one slab whose pages follow one another.
@@ -127,17 +127,14 @@ class PagedCache(Cache):
         return (*self.k, *self.v)
 
 
-class Slots(Sequence[tuple[Tensor, Tensor]]):
+class Slots:
     """K and V of some slots per layer, read from the pages on access: only one layer's copy exists at a time."""
 
     def __init__(self, cache: PagedCache, slots: Tensor | slice) -> None:
         """`slots`: flat indices [slabs, length], or those of one slab."""
         self._cache, self._slots = cache, slots
 
-    def __len__(self) -> int:
-        return len(self._cache.k)
-
-    def __getitem__(self, layer: int) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def __getitem__(self, layer: int) -> tuple[Tensor, Tensor]:
         """Return a layer's K and V [slabs, kv_heads, length, head_dim]."""
         k, v = (x[layer].flatten(0, 1)[self._slots] for x in (self._cache.k, self._cache.v))
         if isinstance(self._slots, slice):

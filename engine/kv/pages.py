@@ -1,9 +1,9 @@
 """Track which request owns which page of the K/V cache, without tensors.
 
-A request owns a *table*: its block i, the positions from i·block_size on, lies in page `table[i]`. Verified full blocks
-are *sealed*: a tree of prefixes records the tokens that lead to them. Any number of tables may hold a sealed page. A
-page that no table holds remains as a cached prefix until it is evicted, oldest first. Page 0 belongs to no request:
-padding rows write to it.
+A request owns a *table*, whose number is its *slab*: its block i, the positions from i·block_size on, lies in page
+`table[i]`. Verified full blocks are *sealed*: a tree of prefixes records the tokens that lead to them. Any number of
+tables may hold a sealed page. A page that no table holds remains as a cached prefix until it is evicted, oldest first.
+Page 0 belongs to no request: padding rows write to it.
 """
 
 from __future__ import annotations
@@ -81,11 +81,6 @@ class PageManager:
     def usage(self) -> float:
         """The share of the pages that requests hold, 0..1. Cached prefixes count as free."""
         return 1 - (len(self._free) + self._idle) / self.capacity
-
-    @property
-    def cached(self) -> int:
-        """Pages that only cached prefixes hold."""
-        return self._idle
 
     def match(self, tokens: Sequence[int], salt: str = "") -> int:
         """Count the leading tokens that a cached prefix covers. At least the last token is left to compute."""

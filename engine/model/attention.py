@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
-from engine.kv.cache import Cache, PagedCache
+from engine.kv.cache import Cache, PagedCache, Slots
 from engine.plans import TARGET
 from engine.tensors import to_device
 
@@ -115,8 +115,8 @@ class Workspace:
 class _Call:
     """One SDPA call: rows `first:last` of the pass, or a padded gather of them, over some slabs."""
 
-    kv: Sequence[tuple[Tensor, Tensor]]  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
-    sink_kv: Sequence[tuple[Tensor, Tensor]]  # the same for the first tokens, which a window also sees; may be empty
+    kv: Slots  # per layer K and V of the slabs, [slabs, kv_heads, length, head_dim]
+    sink_kv: Slots | None  # the same for the first tokens, which a window also sees
     slabs: int
     width: int  # query rows per slab
     first: int
@@ -185,7 +185,7 @@ class SdpaAttention:
         device = self.cache.device
         slabs, separate_sinks = [s.slab for s in group], min(sinks, begin)
         kv = self.cache.read(slabs, begin, length)
-        sink_kv = self.cache.read(slabs, 0, separate_sinks) if separate_sinks else ()
+        sink_kv = self.cache.read(slabs, 0, separate_sinks) if separate_sinks else None
         call = _Call(kv, sink_kv, len(group), width, first, first + rows, None, width <= _PROMPT_ROWS)
         if rows < width * len(group):
             gather: list[int] = []
@@ -262,7 +262,7 @@ class SdpaBatch:
         """Run one SDPA call and return [rows, heads·head_dim]."""
         spec = self._backend.spec
         k, v = call.kv[layer]
-        if call.sink_kv:
+        if call.sink_kv is not None:
             k, v = (torch.cat(both, dim=2) for both in zip(call.sink_kv[layer], (k, v), strict=True))
         rows = q[call.first : call.last] if call.gather is None else q.index_select(0, call.gather)
         slabs, width, group = call.slabs, call.width, spec.heads // spec.kv_heads

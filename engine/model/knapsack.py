@@ -62,18 +62,6 @@ def cosines(states: Tensor, direction: Tensor) -> Tensor:
     return agreement.mean(-1)
 
 
-def menus(prices: Mapping[int, Sequence[float]], unit: float) -> list[dict[int, int]]:
-    """Build each sublayer's menu from the seconds of its variants (infinite where a variant does not exist).
-
-    Savings are rounded to ticks of `unit` seconds. Variants that save nothing are left out.
-    """
-    found = []
-    for index, whole in enumerate(prices[TARGET]):
-        saved = {v: whole - each[index] for v, each in prices.items()}
-        found.append({v: round(s / unit) for v, s in saved.items() if v in (TARGET, SKIP) or s > 0})
-    return found
-
-
 def skipping(weights: Sequence[int]) -> list[dict[int, int]]:
     """Return the menus of KnapSpec as published: sublayers of these weights run or are skipped."""
     return [{TARGET: 0, SKIP: weight} for weight in weights]

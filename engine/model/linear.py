@@ -17,6 +17,10 @@ Release = Callable[[], None]  # drops the pages of a checkpoint's file that were
 class Linear(Protocol):
     """A weight matrix [out, in], with or without a bias [out], in the form that the backend reads fastest."""
 
+    @property
+    def weights(self) -> Sequence[Tensor]:
+        """The memory of the matrix."""
+
     def __call__(self, x: Tensor) -> Tensor:
         """Multiply: x [rows, in] -> x·Wᵀ (+ bias) [rows, out]."""
 
@@ -73,6 +77,7 @@ class PlainLinear:
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
         self._weight, self._bias = weight, bias
+        self.weights = [weight]
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.linear(x, self._weight, self._bias)

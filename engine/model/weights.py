@@ -1,4 +1,4 @@
-"""Load a checkpoint in Hugging Face's layout into a `Decoder`, one tensor at a time."""
+"""Load a checkpoint in Hugging Face's layout, one tensor at a time."""
 
 from __future__ import annotations
 
@@ -13,54 +13,48 @@ from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
 from engine.model.backend import Backend
-from engine.model.decoder import Decoder, LayerWeights, ModelWeights
-from engine.model.linear import Linear, LinearFactory
+from engine.model.decoder import LayerWeights, ModelWeights
+from engine.model.linear import Linear
+from engine.plans import TARGET
 from engine.quantised.packed import PackedRows
-from engine.sampling.sample import Sampler
 
 log = logging.getLogger("knapserve.engine")
 
+Progress = Callable[[float], None]  # takes the share of the work that is done
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 
 
-class Weights(Protocol):
-    """A model's tensors by the names of `expected_tensors`. Raises ModelError."""
+class CheckpointWeights(Protocol):
+    """A model's tensors by the names of `expected_tensors`, some of which may be packed. Raises ModelError."""
 
     interleaved: bool  # whether q and k rows have the order that `attention.Rope` needs
 
     def mapped(self, name: str) -> Tensor:
         """Return floats [out, in] or [n], which may be the file's own memory."""
-        ...
-
-
-class CheckpointWeights(Weights, Protocol):
-    """The tensors of a checkpoint's files, some of which may be packed."""
 
     def packed_rows(self, name: str) -> PackedRows | None:
         """Return a matrix in the packed format of the checkpoint; None if it is not packed."""
-        ...
 
     def release(self, name: str) -> None:
         """Drop a tensor's pages of the file from memory: it is not read again."""
-        ...
 
 
-def load_decoder(
+def load_weights(
     weights: CheckpointWeights,
     spec: ModelSpec,
     dtype: torch.dtype,
     device: torch.device,
     backend: Backend,
-    progress: Callable[[float], None] = lambda share: None,
-) -> Decoder:
-    """Read the weights and make a decoder of them.
+    progress: Progress = lambda share: None,
+) -> ModelWeights:
+    """Read the weights.
 
     Matrices stay packed if the backend can read them packed; all other tensors are cast to `dtype`. Loading needs extra
     memory for the widest matrix of a layer, or for the head if it is cast. `progress` gets the share done. Raises
     ModelError.
     """
     linear = backend.linear
-    loader = CheckpointLoader(spec, weights, dtype, device, backend)
+    loader = _Loader(spec, weights, dtype, device, backend)
     layers = []
     for i in range(spec.layers):
         layers.append(loader.layer(i))
@@ -73,32 +67,32 @@ def load_decoder(
     elif spec.tied and (packed is not None or not linear.shares):
         # The head is a copy in another form, so only the embedding's rows that are looked up need be in memory.
         embedding, head = weights.mapped(_EMBEDDING), loader.linear((_EMBEDDING,))
-        if packed is not None or embedding.dtype == torch.float16:  # the kernels look up neither
+        if packed is not None or embedding.dtype not in (torch.bfloat16, torch.float32):  # kernels look up no others
             embedding = loader.tensor(_EMBEDDING)
     else:
         embedding = loader.tensor(_EMBEDDING)
         head = linear(embedding, None) if spec.tied else loader.linear((_HEAD,))
     norm = loader.tensor("model.norm.weight")
-    model = ModelWeights(embedding, tuple(layers), norm, head, packed_embedding)
-    decoder = backend.decoder(spec, dtype, model, Sampler(backend.kernels))
     loader.report()
     progress(1.0)
-    return decoder
+    return ModelWeights(embedding, {TARGET: tuple(layers)}, norm, {TARGET: head}, packed_embedding)
 
 
-class WeightLoader:
+class _Loader:
     """Reads tensors into their place, in the engine's dtype, without copies in between.
 
-    If the backend makes layers in another form, all matrices are read into the same scratch memory.
+    Packed matrices stay packed where the backend can read them. If it makes layers in another form, all other matrices
+    are read into the same scratch memory. Pages of the files are dropped after use.
     """
 
     def __init__(
-        self, spec: ModelSpec, weights: Weights, dtype: torch.dtype, device: torch.device, linear: LinearFactory
+        self, spec: ModelSpec, weights: CheckpointWeights, dtype: torch.dtype, device: torch.device, backend: Backend
     ) -> None:
-        self._spec, self._weights, self._linear = spec, weights, linear
+        self._spec, self._weights, self._linear, self._packing = spec, weights, backend.linear, backend.packing
         self._dtype, self._device = dtype, device
         self._shapes = expected_tensors(spec)
         self._scratch = self._empty((0,))
+        self._expanded: list[tuple[str, int, int]] = []  # each matrix: its name, its bytes packed and unpacked
 
     def tensor(self, *names: str) -> Tensor:
         """Copy tensors, stacked to [all rows, …]: a mapped tensor would become invalid with its file."""
@@ -107,8 +101,18 @@ class WeightLoader:
     def linear(self, names: tuple[str, ...], biases: tuple[str, ...] = (), *, gated: bool = False) -> Linear:
         """Make one linear layer of projections that read the same input."""
         bias = self.tensor(*biases) if biases else None
-        weight = self.tensor(*names) if self._linear.shares else self._scratch_or_mapped(names)
-        return self._linear(weight, bias, gated=gated)
+        packing, parts = self._packing, self._packed_parts(names)
+        if packing is not None and len(parts) == len(names) and packing.packs(parts, gated=gated):
+            made = packing.from_packed(parts, bias, gated=gated, release=partial(self._release, names))
+        else:
+            if parts:
+                expanded = prod(self._stacked(names)) * self._dtype.itemsize
+                self._expanded.append((names[0], sum(part.rows.nbytes for part in parts), expanded))
+            parts.clear()  # frees their memory before the matrices are unpacked
+            weight = self.tensor(*names) if self._linear.shares else self._scratch_or_mapped(names)
+            made = self._linear(weight, bias, gated=gated)
+        self._release(names)
+        return made
 
     def _needs_interleaving(self, name: str) -> bool:
         """Whether the rows of a tensor belong to q or k heads and are not in RoPE's order yet."""
@@ -170,37 +174,12 @@ class WeightLoader:
                 place.copy_(source)
         return target
 
-
-class CheckpointLoader(WeightLoader):
-    """Keeps packed matrices packed where the backend can read them, and drops pages of the files after use."""
-
-    def __init__(
-        self, spec: ModelSpec, weights: CheckpointWeights, dtype: torch.dtype, device: torch.device, backend: Backend
-    ) -> None:
-        super().__init__(spec, weights, dtype, device, backend.linear)
-        self._checkpoint, self._packing = weights, backend.packing
-        self._expanded: list[tuple[str, int, int]] = []  # each matrix: its name, its bytes packed and unpacked
-
-    def linear(self, names: tuple[str, ...], biases: tuple[str, ...] = (), *, gated: bool = False) -> Linear:
-        packing, parts = self._packing, self._packed_parts(names)
-        if packing is not None and len(parts) == len(names) and packing.packs(parts, gated=gated):
-            bias = self.tensor(*biases) if biases else None
-            made = packing.from_packed(parts, bias, gated=gated, release=partial(self._release, names))
-        else:
-            if parts:
-                expanded = prod(self._stacked(names)) * self._dtype.itemsize
-                self._expanded.append((names[0], sum(part.rows.nbytes for part in parts), expanded))
-            parts.clear()  # frees their memory before the matrices are unpacked
-            made = super().linear(names, biases, gated=gated)
-        self._release(names)
-        return made
-
     def _release(self, names: tuple[str, ...]) -> None:
         for name in names:
-            self._checkpoint.release(name)
+            self._weights.release(name)
 
     def _packed_parts(self, names: tuple[str, ...]) -> list[PackedRows]:
-        found = [(name, self._checkpoint.packed_rows(name)) for name in names]
+        found = [(name, self._weights.packed_rows(name)) for name in names]
         return [self._ordered(name, part) for name, part in found if part is not None]
 
     def _ordered(self, name: str, packed: PackedRows) -> PackedRows:
@@ -213,11 +192,13 @@ class CheckpointLoader(WeightLoader):
         """Log a warning if packed matrices had to be unpacked."""
         if not self._expanded:
             return
-        before, after = (sum(sizes) for sizes in list(zip(*self._expanded, strict=True))[1:])
         log.warning(
             "%d packed matrices (first %s) are expanded to %s: no kernel here reads them packed; %.0f MB, not %.0f",
-            *(len(self._expanded), self._expanded[0][0], str(self._dtype).removeprefix("torch.")),
-            *(after / 1e6, before / 1e6),
+            len(self._expanded),
+            self._expanded[0][0],
+            str(self._dtype).removeprefix("torch."),
+            sum(expanded for *_, expanded in self._expanded) / 1e6,
+            sum(packed for _, packed, _ in self._expanded) / 1e6,
         )
 
 

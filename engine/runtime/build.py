@@ -28,6 +28,7 @@ from engine.runtime.loading.warmup import warm_up
 from engine.runtime.machine import hardware, usable_cores
 from engine.runtime.measure import Measurement, find_or_measure
 from engine.runtime.runner import Runner
+from engine.sampling.sample import Sampler
 from engine.types import EngineInfo
 from profiles import store
 from profiles.schema import LatencyProfile
@@ -68,8 +69,9 @@ class LoadedModel:
         self.backend = backend
         packing = self.source.packing if backend.packing is not None else ""
         check_weights_fit(self.source.packed_bytes if packing else self.spec.parameters * dtype.itemsize, device)
-        self.decoder = self.source.decoder(dtype, device, backend, progress_bar("loading weights"))
-        self.draft_bits = add_draft_copy(config, self.decoder, backend.packing)
+        weights = self.source.load(dtype, device, backend, progress_bar("loading weights"))
+        self.draft_bits = add_draft_copy(config, self.spec, weights, backend.packing)
+        self.decoder = backend.decoder(self.spec, dtype, weights, Sampler(backend.kernels))
         self.size = cache_size(config, self.spec, self.length, backend, device)
         if self.size.length < self.length:
             log.warning(

@@ -16,10 +16,11 @@ from engine.config.engine import EngineConfig
 from engine.errors import ProfileMismatchError
 from engine.kv.cache import bytes_per_token
 from engine.logs import progress_bar
+from engine.model import passes
 from engine.model.attention import Attention, Segment
-from engine.model.decoder import Decoder
-from engine.model.passes import DraftRequest, Draws
+from engine.model.decoder import Decoder, OneCallDecoder, VerifyPass
 from engine.plans import LOW_BIT, SKIP, TARGET, Variants, exit_plan
+from engine.step import Plan, Work
 from engine.types import SamplingParams
 from profiles import store
 from profiles.fit import Observation, add_copy, fit, price
@@ -128,6 +129,7 @@ class Measurement:
 
     def __init__(self, decoder: Decoder, attention: Attention, clock: Clock) -> None:
         self._decoder, self._attention, self._clock = decoder, attention, clock
+        self._variants = tuple(decoder.weights.heads)  # TARGET, and LOW_BIT if there is a copy
         self._chooser = random.Random(0)
 
     def run(
@@ -161,8 +163,8 @@ class Measurement:
         costs, and is returned with the result.
         """
         quick, spec = self.run(key, COPY, budget=_COPY_BUDGET, progress=progress), self._decoder.spec
-        passes = [Design(rows, _SHORT_CONTEXT, spec.whole).observe(spec, (TARGET,), 0.0) for rows in quick.rows]
-        factor = statistics.median(price(quick, each) / price(profile, each) for each in passes)
+        whole = [Design(rows, _SHORT_CONTEXT, spec.whole).observe(spec, (TARGET,), 0.0) for rows in quick.rows]
+        factor = statistics.median(price(quick, each) / price(profile, each) for each in whole)
         return add_copy(profile, quick, factor), factor
 
     def thorough(
@@ -172,13 +174,11 @@ class Measurement:
         grid = grid.within(self._attention.cache.length)
         designs, unseen = list(self._designs(grid)), list(self._unseen(grid))
         timed = self._medians([*designs, *unseen], lambda repetition: repetition / repetitions, progress)
-        passes = timed[: len(designs)]
-        return Measured(self._fit(key, passes), passes, timed[len(designs) :])
+        fitted = timed[: len(designs)]
+        return Measured(self._fit(key, fitted), fitted, timed[len(designs) :])
 
-    def _fit(self, key: ProfileKey, passes: Sequence[tuple[Design, float]]) -> LatencyProfile:
-        profile = fit(
-            key, [design.observe(self._decoder.spec, self._decoder.variants, seconds) for design, seconds in passes]
-        )
+    def _fit(self, key: ProfileKey, timed: Sequence[tuple[Design, float]]) -> LatencyProfile:
+        profile = fit(key, [design.observe(self._decoder.spec, self._variants, seconds) for design, seconds in timed])
         return replace(profile, drafting=self._draft_factor(profile))
 
     @torch.inference_mode()
@@ -188,13 +188,13 @@ class Measurement:
         The whole model runs between drafts, as in a round, so that its weights displace the drafter's in the
         processor's caches.
         """
-        spec, variants = self._decoder.spec, self._decoder.variants
+        spec, variants = self._decoder.spec, self._variants
         context = min(_SHORT_CONTEXT, self._attention.cache.length - _DRAFT_LENGTH - 1)
-        if not self._decoder.drafts_in_one_call or context <= 0:
+        if not isinstance(self._decoder, OneCallDecoder) or context <= 0:
             return 1.0
         self._seconds_per_draft_pass(spec.whole, context)
         low = [(LOW_BIT,) * len(spec.whole)] if LOW_BIT in variants else []
-        exits = [exit_plan(spec, depth) for depth in {spec.layers // 3, spec.layers // 2} if depth]
+        exits = [exit_plan(spec.layers, depth) for depth in {spec.layers // 3, spec.layers // 2} if depth]
         ratios: list[float] = []
         while len(ratios) < _DRAFTS:
             for plan in low or (*exits, self._half(), self._half()):
@@ -204,10 +204,10 @@ class Measurement:
         return statistics.median(ratios)
 
     def _seconds_per_draft_pass(self, variants: Variants, context: int) -> float:
-        request = DraftRequest(0, context, 0, variants, _DRAFT_LENGTH, 0.0, _GREEDY)
+        work = Work("", 0, context, (0,), draws_token=True, sampling=_GREEDY, plan=Plan(variants, _DRAFT_LENGTH))
         started = self._clock.now()
-        drafted = self._decoder.draft(self._attention, [request])
-        return (self._clock.now() - started) / drafted.passes
+        passes.draft(self._decoder, self._attention, [work])
+        return (self._clock.now() - started) / _DRAFT_LENGTH
 
     def _medians(
         self, designs: Sequence[Design], share_done: Callable[[int], float], progress: Callable[[float], None]
@@ -246,7 +246,7 @@ class Measurement:
         layers = self._decoder.spec.layers
         short, *longer = grid.contexts
         for rows in (*grid.rows, *grid.wide):
-            for variant in self._decoder.variants if rows <= _MAX_DRAFT_ROWS else (TARGET,):
+            for variant in self._variants if rows <= _MAX_DRAFT_ROWS else (TARGET,):
                 attention = (variant, SKIP) * layers + (variant,)
                 none = (SKIP, SKIP) * layers + (variant,)
                 for plan in ((variant,) * (2 * layers + 1), attention, (SKIP, variant) * layers + (variant,), none):
@@ -277,8 +277,10 @@ class Measurement:
         """Return the seconds of one pass, draws included."""
         started = self._clock.now()
         segments = [Segment(0, design.context, design.rows)]
-        draws = Draws(*([*range(design.rows)], [_GREEDY] * design.rows) if design.head else ([], []))
-        self._decoder.verify(self._attention, segments, [0] * design.rows, draws, variants=design.plan)
+        drawn = range(design.rows if design.head else 0)
+        tokens, sampling = [0] * design.rows, [_GREEDY] * len(drawn)
+        rows = VerifyPass(segments, tokens, drawn, sampling, variants=design.plan)
+        passes.verify(self._decoder, self._attention, rows)
         if not design.head and self._decoder.device.type == "cuda":
             torch.cuda.synchronize(self._decoder.device)
         return self._clock.now() - started

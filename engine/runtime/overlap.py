@@ -11,8 +11,7 @@ from torch import Tensor
 
 from engine.model.attention import Attention, Segment
 from engine.model.decoder import Decoder
-from engine.model.passes import OnWait
-from engine.step import Work, WorkOutput
+from engine.step import Work
 from engine.tensors import to_device
 
 
@@ -65,13 +64,3 @@ class PlainPass:
             began = zip(following._rows, following._inputs, strict=True)
             following._inputs = [(slab, at, drawn[self._rows[request]]) for request, (slab, at, _) in began]
         return [drawn[self._rows[w.request_id]] for w in work]
-
-
-def decode_overlapped(
-    work: Sequence[Work], current: PlainPass, *, start_next: bool, on_wait: OnWait | None = None
-) -> tuple[tuple[WorkOutput, ...], PlainPass | None]:
-    """Read a round of plain work from its pass. With `start_next`, start and return the next round's pass first."""
-    following = current.start_next(work) if start_next else None
-    if on_wait is not None:
-        on_wait()
-    return tuple([WorkOutput((token,)) for token in current.read(work, following)]), following

@@ -16,9 +16,9 @@ import numpy as np
 from engine.checkpoints.source import Source, SyntheticSource
 from engine.config.engine import EngineConfig
 from engine.draft.tpt import THRESHOLDS
-from engine.draft.tuned_file import parse_plan, parse_tuned, read_tuned
+from engine.draft.tuned_file import parse_tuned, read_tuned
 from engine.errors import TunedFileError
-from engine.plans import LOW_BIT, Variants
+from engine.plans import LOW_BIT, Variants, parse_plan
 from profiles.schema import ProfileKey
 
 log = logging.getLogger("knapserve.engine")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,12 +13,15 @@ from torch import Tensor
 from engine.clock import Clock
 from engine.model.attention import Attention
 from engine.model.decoder import Decoder
+from engine.model.passes import heads
 from engine.plans import Variants
-from engine.runtime.overlap import PlainPass, decode_overlapped
+from engine.runtime.overlap import PlainPass
 from engine.runtime.speculate import propose, verify
 from engine.sampling.sample import Edit, draft_noise
-from engine.step import Overlap, StepOutput, StepPlan
+from engine.step import Overlap, StepOutput, StepPlan, WorkOutput
 from engine.types import SamplingParams
+
+_DRAWN_ROWS = 128  # rows of a search whose logits are held at once: a row may take a megabyte
 
 
 class Runner:
@@ -43,12 +48,16 @@ class Runner:
         if overlap is not None and plain:
             if not isinstance(current, PlainPass):
                 current = PlainPass(self.decoder, self.attention, plan.work)
-            outputs, following = decode_overlapped(plan.work, current, start_next=overlap.start_next, on_wait=on_wait)
-            return StepOutput(outputs, 0, 0.0, self._clock.now() - started, following)
-        drafts, passes = propose(self.decoder, self.attention, plan.work, ahead=self.overlaps, on_wait=on_wait)
+            following = current.start_next(plan.work) if overlap.start_next else None
+            overlap.on_wait()
+            outputs = tuple([WorkOutput((token,)) for token in current.read(plan.work, following)])
+            return StepOutput(outputs, 0.0, self._clock.now() - started, following)
+        drafts = propose(self.decoder, self.attention, plan.work, ahead=self.overlaps, on_wait=on_wait)
         drafted = self._clock.now()
         outputs = verify(self.decoder, self.attention, plan.work, drafts, on_wait=on_wait)
-        return StepOutput(outputs, passes, drafted - started if passes else 0.0, self._clock.now() - drafted)
+        drafts_by_passes = any(work.drafting is not None for work in plan.work)
+        draft_seconds = drafted - started if drafts_by_passes else 0.0
+        return StepOutput(outputs, draft_seconds, self._clock.now() - drafted)
 
     def candidates(
         self, slab: int, positions: Sequence[int], sampling: SamplingParams, edits: Iterable[Edit | None] = ()
@@ -57,25 +66,20 @@ class Runner:
 
         `edits`: the request's edit of the logits after each row, if any. Each is valid until the next is taken.
         """
-        return SearchPass(self.decoder, self.attention, slab, tuple(positions), sampling, edits)
+        batch_of = cache(partial(self.attention.candidates, slab, positions))
+        return SearchPass(self.decoder, batch_of, positions, sampling, iter(edits))
 
 
+@dataclass(slots=True)
 class SearchPass:
     """`engine.draft.base.CandidatePass` over the live cache; reads the cache, never writes it."""
 
-    def __init__(
-        self,
-        decoder: Decoder,
-        attention: Attention,
-        slab: int,
-        positions: tuple[int, ...],
-        sampling: SamplingParams,
-        edits: Iterable[Edit | None],
-    ) -> None:
-        self._decoder, self._positions, self._sampling = decoder, positions, sampling
-        self._batch_of = cache(partial(attention.candidates, slab, positions))  # a batch per number of candidates
-        self._edits = iter(edits)
-        self._drawn_rows = 0
+    _decoder: Decoder
+    _batch_of: Callable[[int], Any]  # the batch for a number of candidates
+    _positions: Sequence[int]
+    _sampling: SamplingParams
+    _edits: Iterator[Edit | None]
+    _drawn_rows: int = 0
 
     @torch.inference_mode()
     def embed(self, tokens: Sequence[int]) -> Tensor:
@@ -93,11 +97,22 @@ class SearchPass:
 
     @torch.inference_mode()
     def draws(self, states: Tensor, plans: Sequence[Variants]) -> tuple[list[list[int]], list[list[float]]]:
+        tokens: list[list[int]] = [[] for _ in plans]
+        shares: list[list[float]] = [[] for _ in plans]
+        step = max(1, _DRAWN_ROWS // len(plans))
+        for first in range(0, states.shape[1], step):
+            for i, (drawn, top) in enumerate(self._draws(states[:, first : first + step], plans)):
+                tokens[i] += drawn
+                shares[i] += top
+        return tokens, shares
+
+    def _draws(self, states: Tensor, plans: Sequence[Variants]) -> list[tuple[list[int], list[float]]]:
+        """Draw from the next rows of states [plans, rows, hidden]: each plan's tokens and probabilities."""
         count, rows = states.shape[:2]
         each = [plan for plan in plans for _ in range(rows)]
         positions = [p + 1 for p in self._positions[self._drawn_rows : self._drawn_rows + rows]]
         self._drawn_rows += rows
-        logits = self._decoder.heads(states.flatten(0, 1), each)
+        logits = heads(self._decoder, states.flatten(0, 1), each)
         for row in range(rows):
             edit = next(self._edits, None)
             if edit is None:
@@ -110,4 +125,4 @@ class SearchPass:
         sampling, positions = [self._sampling] * (count * rows), positions * count
         drawn = self._decoder.sampler.sample(logits, sampling, positions, confidence=True, noise=noise).wait()
         firsts = range(0, count * rows, rows)
-        return [drawn.tokens[i : i + rows] for i in firsts], [drawn.confidence[i : i + rows] for i in firsts]
+        return [(drawn.tokens[i : i + rows], drawn.confidence[i : i + rows]) for i in firsts]

@@ -13,63 +13,37 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from engine.model import passes
 from engine.model.attention import Attention, Segment
-from engine.model.decoder import Decoder
-from engine.model.passes import DraftRequest, Draws, OnWait, Verified
+from engine.model.decoder import Decoder, Draft, Verified, VerifyPass
 from engine.sampling.sample import Edit
 from engine.step import References, Work, WorkOutput
 from engine.tensors import to_device
-from engine.types import SamplingParams, TokenLogprobs
+from engine.types import TokenLogprobs
 
 _SCORED_ROWS = 128  # prompt rows whose logits are held at once: a row may take a megabyte
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """Tokens drafted for one request, with the confidence in each."""
-
-    tokens: Sequence[int] = ()
-    confidences: Sequence[float] = ()
-
-    @classmethod
-    def given(cls, work: Work) -> Draft:
-        """Return the draft that is the plan itself, or an empty one."""
-        plan = work.plan
-        return cls() if plan is None else cls(plan.tokens, [1.0] * len(plan.tokens))
-
-
 def propose(
-    decoder: Decoder, attention: Attention, work: Sequence[Work], *, ahead: bool = False, on_wait: OnWait | None = None
-) -> tuple[list[Draft], int]:
+    decoder: Decoder,
+    attention: Attention,
+    work: Sequence[Work],
+    *,
+    ahead: bool = False,
+    on_wait: passes.OnWait | None = None,
+) -> list[Draft]:
     """Draft for every request of a round: by its sub-network, by the tokens of its plan, or not at all.
 
-    Returns a draft for each entry of `work`, and the number of draft passes. `ahead` and `on_wait` are those of
-    `Decoder.draft`.
+    Returns a draft for each entry of `work`. `ahead` and `on_wait` are `pipelined` and `on_wait` of `passes.draft`.
     """
-    drafts = [Draft.given(w) for w in work]
-    drafting = [i for i, w in enumerate(work) if w.gamma > 0 and not w.given]
-    if not drafting:
-        return drafts, 0
-    drafted = decoder.draft(attention, [_draft_request(work[i]) for i in drafting], pipelined=ahead, on_wait=on_wait)
-    for i, tokens, confidences in zip(drafting, drafted.tokens, drafted.confidences, strict=True):
-        drafts[i] = Draft(tokens, confidences)
-    return drafts, drafted.passes
-
-
-def _draft_request(work: Work) -> DraftRequest:
-    plan, processor = work.plan, work.processor
-    assert plan is not None
-    return DraftRequest(
-        slab=work.slab,
-        start=work.start,
-        token=work.tokens[-1],
-        variants=plan.variants,
-        gamma=plan.gamma,
-        min_confidence=plan.min_confidence,
-        sampling=work.sampling,
-        edit=None if processor is None else processor.edit,
-        mask_after_draw=processor is not None and processor.mask_after_draw and work.sampling.greedy,
-    )
+    given = [w.plan.tokens if w.plan is not None else () for w in work]
+    drafts = [Draft(tokens, [1.0] * len(tokens)) for tokens in given]
+    drafting = [i for i, w in enumerate(work) if w.drafting is not None]
+    if drafting:
+        drafted = passes.draft(decoder, attention, [work[i] for i in drafting], pipelined=ahead, on_wait=on_wait)
+        for i, draft in zip(drafting, drafted, strict=True):
+            drafts[i] = draft
+    return drafts
 
 
 def verify(
@@ -78,64 +52,83 @@ def verify(
     work: Sequence[Work],
     drafts: Sequence[Draft],
     *,
-    on_wait: OnWait | None = None,
+    on_wait: passes.OnWait | None = None,
 ) -> tuple[WorkOutput, ...]:
-    """Run one full pass over all rows, drafts included; keep the accepted tokens and one token of the target."""
-    rows = [_Rows(w, (*w.tokens, *draft.tokens)) for w, draft in zip(work, drafts, strict=True)]
-    passed = decoder.verify(
-        attention,
-        [Segment(r.work.slab, r.work.start, len(r.tokens)) for r in rows],
-        [token for r in rows for token in r.tokens],
-        _draws(rows),
+    """Run every request's pending tokens and draft through the target in one pass, and keep what agrees."""
+    parts = _parts(work, drafts)
+    edits = [edit for part in parts for edit in part.edits()]
+    rows = VerifyPass(
+        segments=[Segment(part.work.slab, part.work.start, len(part.tokens)) for part in parts],
+        tokens=[token for part in parts for token in part.tokens],
+        draw_rows=[row for part in parts for row in part.draw_rows],
+        sampling=[part.work.sampling for part in parts for _ in range(part.draws)],
+        edits=edits if any(edits) else (),
         record=any(w.rows_to_record for w in work),
         keep_logits=any(w.scored or w.sampling.logprobs is not None for w in work),
-        on_wait=on_wait,
     )
-    outputs: list[WorkOutput] = []
-    first_row = first_draw = 0
-    for w, r, draft in zip(work, rows, drafts, strict=True):
-        kept = r.accept(passed, first_draw) if w.draws_token else []
-        output = WorkOutput(tuple(kept), len(draft.tokens), tuple(draft.confidences))
-        draws = len(draft.tokens) + 1 if w.draws_token else 0
-        if w.plan is not None and w.plan.draws:
-            # Accepted tokens were perhaps drawn again.
-            drawn = [*kept, *passed.tokens[first_draw + len(kept) : first_draw + draws]]
-            output.draws = tuple([max(token, 0) for token in drawn])
-        if w.rows_to_record and passed.states:
-            output.references = _references(passed.states, w, first_row, len(w.tokens) + output.accepted)
-        if passed.logits is not None and kept and kept[-1] >= 0 and w.sampling.logprobs is not None:
-            logits = passed.logits[first_draw : first_draw + len(kept)]
-            output.logprobs = token_logprobs(logits, kept, w.sampling.logprobs)
-        if w.scored and passed.hidden is not None:
-            output.prompt_logprobs = _scores(decoder, passed.hidden[first_row : first_row + len(w.scored)], w)
-        outputs.append(output)
-        first_row += len(r.tokens)
-        first_draw += draws
-    return tuple(outputs)
+    passed = passes.verify(decoder, attention, rows, on_wait)
+    return tuple([part.output(decoder, passed) for part in parts])
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """One request's rows of a verify pass: its tokens without K/V, then its draft."""
+class _Part:
+    """One request's part of a verify pass: rows of its tokens without K/V and of its draft, and draws after them."""
 
     work: Work
-    tokens: Sequence[int]
+    draft: Draft
+    first_row: int  # the number of its first row in the pass
+    first_draw: int  # the number of its first draw in the pass
 
-    def drafted_before(self) -> list[Sequence[int]]:
-        """Return, for each row that the target draws after, the drafted tokens that lead there."""
-        known = len(self.work.tokens)
-        return [self.tokens[known:row] for row in range(known, len(self.tokens) + 1)]
+    @property
+    def tokens(self) -> Sequence[int]:
+        """The token of each row."""
+        return (*self.work.tokens, *self.draft.tokens)
 
-    def accept(self, passed: Verified, first_draw: int) -> list[int]:
+    @property
+    def draws(self) -> int:
+        """The number of draws: after the last token without K/V, and after each drafted one."""
+        return len(self.draft.tokens) + 1 if self.work.draws_token else 0
+
+    @property
+    def draw_rows(self) -> range:
+        """The row before each draw."""
+        first = self.first_row + len(self.work.tokens) - 1
+        return range(first, first + self.draws)
+
+    def edits(self) -> list[Edit | None]:
+        """Return the edit of the logits of each draw, if they are edited before it."""
+        processor, drafted = self.work.processor, self.draft.tokens
+        if processor is None or processor.mask_after_draw:
+            return [None] * self.draws
+        return [partial(processor.edit, drafted=drafted[:count]) for count in range(self.draws)]
+
+    def output(self, decoder: Decoder, passed: Verified) -> WorkOutput:
+        """Return what the request gets of the pass."""
+        work, row, draw = self.work, self.first_row, self.first_draw
+        kept = self.accept(passed) if work.draws_token else []
+        output = WorkOutput(tuple(kept), len(self.draft.tokens), tuple(self.draft.confidences))
+        if work.plan is not None and work.plan.draws:
+            # Accepted tokens were perhaps drawn again.
+            drawn = [*kept, *passed.tokens[draw + len(kept) : draw + self.draws]]
+            output.draws = tuple([max(token, 0) for token in drawn])
+        if work.rows_to_record and passed.states:
+            output.references = _references(passed.states, work, row, len(work.tokens) + output.accepted)
+        if passed.logits is not None and kept and kept[-1] >= 0 and work.sampling.logprobs is not None:
+            output.logprobs = token_logprobs(passed.logits[draw : draw + len(kept)], kept, work.sampling.logprobs)
+        if work.scored and passed.hidden is not None:
+            output.prompt_logprobs = _scores(decoder, passed.hidden[row : row + len(work.scored)], work)
+        return output
+
+    def accept(self, passed: Verified) -> list[int]:
         """Return the target's tokens up to the first that differs from the draft, that one included.
 
-        `first_draw`: the number of the request's first draw in the pass. A token that breaks the grammar, where its
-        mask was not applied yet, is drawn again. Returns -1 alone if logits are no numbers.
+        A token that breaks the grammar, where its mask was not applied yet, is drawn again. Returns -1 alone if logits
+        are no numbers.
         """
         processor = self.work.processor
         redraws = processor is not None and processor.mask_after_draw
         kept: list[int] = []
-        for draw, drafted in enumerate((*self.tokens[len(self.work.tokens) :], -1), first_draw):
+        for draw, drafted in enumerate((*self.draft.tokens, -1), self.first_draw):
             token = passed.tokens[draw]
             if token < 0:
                 return [token]
@@ -147,24 +140,14 @@ class _Rows:
         return kept
 
 
-def _draws(rows: Sequence[_Rows]) -> Draws:
-    """Describe the target's draws: after the last known token of each request that samples, and after its drafts."""
-    draw_rows: list[int] = []
-    sampling: list[SamplingParams] = []
-    edits: list[Edit | None] = []
-    first = 0
-    for r in rows:
-        w, known = r.work, len(r.work.tokens)
-        if w.draws_token:
-            count = len(r.tokens) - known + 1
-            draw_rows += range(first + known - 1, first + len(r.tokens))
-            sampling += [w.sampling] * count
-            if w.processor is not None and not w.processor.mask_after_draw:
-                edits += [partial(w.processor.edit, drafted=drafted) for drafted in r.drafted_before()]
-            else:
-                edits += [None] * count
-        first += len(r.tokens)
-    return Draws(draw_rows, sampling, edits if any(edits) else ())
+def _parts(work: Sequence[Work], drafts: Sequence[Draft]) -> list[_Part]:
+    """Assign rows and draws of a verify pass to the requests, in order."""
+    parts: list[_Part] = []
+    row = draw = 0
+    for w, draft in zip(work, drafts, strict=True):
+        parts.append(part := _Part(w, draft, row, draw))
+        row, draw = row + len(part.tokens), draw + part.draws
+    return parts
 
 
 def token_logprobs(logits: Tensor, tokens: Sequence[int], top: int) -> tuple[TokenLogprobs, ...]:

@@ -43,7 +43,7 @@ def test_a_candidate_pass_of_the_whole_model_gives_the_recorded_states(
     x = passes.embed([view.tokens[p] for p in references.positions])
     assert torch.equal(x, references.states[0])
     depths = range(1, model.spec.layers + 1)
-    plans = [exit_plan(model.spec, depth) for depth in depths]
+    plans = [exit_plan(model.spec.layers, depth) for depth in depths]
     ran = passes.run(x.expand(len(plans), -1, -1), plans)
     for depth, states in zip(depths, ran, strict=True):
         assert (states - references.states[2 * depth]).abs().max() <= 1e-9, depth

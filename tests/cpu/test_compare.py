@@ -23,7 +23,7 @@ from bench.results import summarise
 from bench.targets import Prompt
 from bench.workloads import Selection, Workload, make_workloads, mixed_stream
 from engine.config.engine import EngineConfig
-from engine.core.policies import POLICIES
+from engine.config.policies import draft_policies
 from engine.errors import ConfigError
 from engine.runtime.build import LoadedModel
 from papers.settings import LayerSkipConfig
@@ -82,7 +82,7 @@ def row(policy: str, speed: float, decode: float) -> dict[str, Any]:
     return summarise(policy, own, plain) | {"differing_answers": 0, "totals": own.as_json(), "predictions": []}
 
 
-def made_up(policies: Sequence[str] = (*POLICIES, "another")) -> Record:
+def made_up(policies: Sequence[str] = (*draft_policies(), "another")) -> Record:
     """A record of all columns, with a machine."""
     chance = random.Random(5)
     shapes: list[tuple[str, str, float | None]] = [("domains", name, None) for name in ("code", "story")]
@@ -170,7 +170,7 @@ def test_the_speed_over_several_workloads_is_tokens_over_seconds() -> None:
 
 def test_tables_have_every_policy_and_column_and_name_the_first() -> None:
     text = comparison(made_up())
-    wanted = (*POLICIES, "r = 0.3", "16,384 tokens", "all domains", SAMPLED.name, "toy-1b")
+    wanted = (*draft_policies(), "r = 0.3", "16,384 tokens", "all domains", SAMPLED.name, "toy-1b")
     assert [each for each in wanted if each not in text] == []
     record = Record({"policies": ["none", "fixed", "swift"]})
     record.cells = [cell_of("context", "256 tokens", none=50, fixed=40, swift=60)]

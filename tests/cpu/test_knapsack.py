@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from engine.draft.search import menus
 from engine.model.attention import Segment
-from engine.model.knapsack import Candidate, Knapsack, Menu, cosines, directions, menus, skipping, solve
+from engine.model.knapsack import Candidate, Knapsack, Menu, cosines, directions, skipping, solve
 from engine.plans import LOW_BIT, SKIP, TARGET, WINDOW
 from tests.support.cores import copy_context, load, tiny_model
 from tests.support.examples import examples

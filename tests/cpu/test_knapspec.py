@@ -11,7 +11,7 @@ import pytest
 from engine.config.engine import EngineConfig
 from engine.config.policies import KnapSpecConfig
 from engine.core.engine import EngineCore
-from engine.core.policies import POLICIES
+from engine.core.policies import policy_kinds
 from engine.draft.base import BatchView
 from engine.draft.costs import SETTLING, CostModel
 from engine.draft.knapspec import KnapSpec
@@ -179,7 +179,7 @@ def costs(model: LoadedModel) -> CostModel:
 
 @pytest.fixture
 def plan(model: LoadedModel) -> Plan:
-    return Plan(exit_plan(model.spec, 3), 3)
+    return Plan(exit_plan(model.spec.layers, 3), 3)
 
 
 def drafts(costs: CostModel, plan: Plan, draft: float, verify: float, rounds: int = 1) -> None:
@@ -187,14 +187,14 @@ def drafts(costs: CostModel, plan: Plan, draft: float, verify: float, rounds: in
     step = StepPlan((Work("a", 0, 50, (1,), True, GREEDY, plan),))
     accepted = WorkOutput((1, 2, 3, 4), drafted=3, confidences=(0.9,) * 3)
     for _ in range(rounds):
-        costs.observe(step, StepOutput((accepted,), 3, 3 * draft, verify), 1e-4)
+        costs.observe(step, StepOutput((accepted,), 3 * draft, verify), 1e-4)
 
 
 def plain(costs: CostModel, seconds: float, rounds: int = 1, requests: int = 1) -> None:
     """Observe rounds without drafts."""
     step = StepPlan(tuple(Work(str(i), i, 50, (1,), True, GREEDY) for i in range(requests)))
     for _ in range(rounds):
-        costs.observe(step, StepOutput((WorkOutput((1,)),) * requests, 0, 0.0, seconds), 1e-4)
+        costs.observe(step, StepOutput((WorkOutput((1,)),) * requests, 0.0, seconds), 1e-4)
 
 
 def test_observed_times_correct_the_profile_within_bounds(costs: CostModel, plan: Plan) -> None:
@@ -214,13 +214,13 @@ def test_reading_prompts_does_not_change_the_price_of_drafting(costs: CostModel)
     before = [costs.verify_pass(rows, [50] * 8) for rows in (1, 8, 24, 32)]
     works = Work("a", 0, 50, (1,), True, GREEDY), Work("b", 1, 100, (1,) * 200, False, GREEDY)
     for _ in range(50):
-        costs.observe(StepPlan(works), StepOutput((WorkOutput((1,)), WorkOutput(())), 0, 0.0, 9.0), 1e-4)
+        costs.observe(StepPlan(works), StepOutput((WorkOutput((1,)), WorkOutput(())), 0.0, 9.0), 1e-4)
     assert [costs.verify_pass(rows, [50] * 8) for rows in (1, 8, 24, 32)] == before
 
 
 def test_the_price_of_a_draft_is_learnt_for_its_plan(model: LoadedModel, costs: CostModel) -> None:
     """Other plans are corrected by the average of all drafts."""
-    plans = [Plan(exit_plan(model.spec, depth), 3) for depth in (2, 4, 6)]
+    plans = [Plan(exit_plan(model.spec.layers, depth), 3) for depth in (2, 4, 6)]
     before = [costs.draft_pass(plan.variants, [50]) for plan in plans]
     verify = costs.verify_pass(4, [50])
     for _ in range(300):
@@ -295,7 +295,7 @@ def test_requests_in_a_batch_share_one_plan(
             asked.append((len(batch.views), len(batch.contexts) - len(batch.views), len(set(plans))))
             return plans
 
-    monkeypatch.setitem(POLICIES, "knapspec", WatchedPolicy)
+    monkeypatch.setitem(policy_kinds(), "knapspec", WatchedPolicy)
     core, _ = core_with(model, EngineConfig())
     answer(core, ids[:6], replace(GREEDY, ignore_eos=True), ["knapspec", "knapspec", "layerskip"], concurrency=6)
     assert all(plans == 1 for _, _, plans in asked)

@@ -26,7 +26,7 @@ from papers.settings import ASDConfig
 from tests.support import PREPARED
 from tests.support.cores import GREEDY, SAMPLED, Learning, answer, chat_ids, load, with_layer_sets
 
-POLICIES = ("none", *sorted({*policies.POLICIES} - {"none"}))
+POLICIES = ("none", *sorted({*policies.policy_kinds()} - {"none"}))
 CONFIG = EngineConfig(
     knapspec=KnapSpecConfig(interval=12, budget=0.5),  # many searches
     policies=(ASDConfig(similarity=0.5, interval=12),),

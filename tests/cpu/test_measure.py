@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from engine.checkpoints.shapes import SHAPES, shape
 from engine.config.engine import EngineConfig
 from engine.errors import ProfileMismatchError
 from engine.kv.cache import bytes_per_token
-from engine.model.attention import Segment
-from engine.model.passes import Drafted, DraftRequest, Draws
-from engine.plans import LOW_BIT, Variants
+from engine.model.decoder import Draft, OneCallDecoder, VerifyPass
+from engine.plans import LOW_BIT
 from engine.runtime.build import LoadedModel
 from engine.runtime.measure import QUICK, THOROUGH, Design, Grid, Measurement, find_or_measure
+from engine.step import Work
 from profiles import store
 from profiles.fit import Observation, price
 from profiles.schema import LatencyProfile
@@ -50,13 +51,13 @@ def test_a_slow_machine_is_measured_less_often(tiny: Path, seconds: float, repet
 class ProfiledModel:
     """A decoder and its attention whose passes take the time that a profile says, by its own clock."""
 
-    drafts_in_one_call = True
     dtype, device = torch.bfloat16, torch.device("cpu")
 
     def __init__(self, profile: LatencyProfile) -> None:
         self._profile, self.time, self.cache = profile, 0.0, self
         self.spec = next(spec for spec in map(shape, SHAPES) if spec.shape_key == profile.key.shape)
         self.length, self.variants = profile.contexts[-1] + 16, tuple(range(1, profile.variants + 1))
+        self.weights = SimpleNamespace(heads=self.variants)
 
     def now(self) -> float:
         return self.time
@@ -67,13 +68,16 @@ class ProfiledModel:
     def _take(self, design: Design) -> None:
         self.time += self.price(design.observe(self.spec, self.variants, 0.0))
 
-    def verify(self, _: Any, segments: list[Segment], tokens: list[int], draws: Draws, *, variants: Variants) -> None:
-        self._take(Design(segments[0].rows, segments[0].start, variants, bool(draws.rows)))
+    def verify(self, _: Any, rows: VerifyPass) -> None:
+        assert rows.variants is not None
+        segment = rows.segments[0]
+        self._take(Design(segment.rows, segment.start, rows.variants, bool(rows.draw_rows)))
 
-    def draft(self, _: Any, requests: list[DraftRequest]) -> Drafted:
-        for _token in range(requests[0].gamma):
-            self._take(Design(1, requests[0].start, requests[0].variants))
-        return Drafted([], [], requests[0].gamma)
+    def draft(self, _: Any, work: list[Work]) -> list[Draft]:
+        assert work[0].plan is not None
+        for _token in range(work[0].gamma):
+            self._take(Design(1, work[0].start, work[0].plan.variants))
+        return []
 
     def fill(self, slab: int, tokens: int) -> None:
         self.time += tokens * bytes_per_token(self.spec, self.dtype) / 1e9  # a GB/s
@@ -83,6 +87,7 @@ class ProfiledModel:
         return Measurement(model, model, self)
 
 
+OneCallDecoder.register(ProfiledModel)
 SHIPPED = [profile for path in sorted(store.SHIPPED.glob("*.json")) for profile in store.load(path)]
 MACHINES = ("AMD EPYC 25 17 2 cores", "AMD EPYC 26 2 2 cores")  # Zen 4 and Zen 5
 CPUS = [

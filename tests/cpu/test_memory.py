@@ -32,7 +32,7 @@ from pathlib import Path
 from engine.runtime.loading.choices import choose_backend, choose_kernels
 from engine.checkpoints.safetensors_weights import SafetensorsWeights
 from engine.architecture.spec import load_spec
-from engine.model.weights import expected_tensors, load_decoder
+from engine.model.weights import expected_tensors, load_weights
 
 def own():  # kB that are this process's own; pages of mapped files are the system's to take back
     return int(next(l for l in open('/proc/self/status') if l.startswith('RssAnon')).split()[1])
@@ -50,7 +50,7 @@ def watch():
 
 watcher = threading.Thread(target=watch, daemon=True)
 watcher.start()
-decoder = load_decoder(SafetensorsWeights(directory, expected_tensors(spec), None), spec, dtype, cpu, backend)
+decoder = load_weights(SafetensorsWeights(directory, expected_tensors(spec), None), spec, dtype, cpu, backend)
 after = own()
 done.set()
 watcher.join()

@@ -6,7 +6,6 @@ import platform
 import random
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,15 @@ from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Conf
 from engine.architecture.spec import load_spec
 from engine.backends.native.backend import native_backend
 from engine.config.engine import EngineConfig
-from engine.config.policies import DRAFT_POLICIES
+from engine.config.policies import draft_policies
 from engine.errors import ConfigError
 from engine.kernels.library import KernelLibrary, compile_library, compiler, kernel_library, load_from_memory
 from engine.kv.pages import Placement
 from engine.model.attention import Segment
-from engine.model.decoder import DecoderOf
-from engine.model.passes import Draws
+from engine.model.decoder import VerifyPass
+from engine.model.passes import draft, verify
 from engine.plans import LOW_BIT
 from engine.runtime.build import LoadedModel
-from engine.runtime.speculate import propose
 from engine.sampling.sample import PendingSample, Sampler
 from engine.step import Plan, Work
 from engine.types import SamplingParams
@@ -270,19 +268,14 @@ def test_drafts_in_one_call_equal_single_passes(
         sampling = SamplingParams(temperature=temperature, seed=slab)
         asked.append(Work(str(slab), slab, 1300, (TOKENS[1300 + slab],), True, sampling, Plan(plan, gamma, least)))
 
-    def drafts() -> tuple[list[Any], int]:
-        made, passes = propose(model.decoder, model.attention, asked)
-        return [(d.tokens, d.confidences) for d in made], passes
-
-    together, passes = drafts()
-    with monkeypatch.context() as patch:
-        patch.setattr(model.decoder, "draft", partial(DecoderOf.draft, model.decoder))
-        one_by_one, count = drafts()
-    assert passes == count == 6
-    for (tokens, shares), (want_tokens, want_shares) in zip(together, one_by_one, strict=True):
-        assert tokens == want_tokens
-        assert shares == pytest.approx(want_shares, rel=1e-4)
-    assert len({tuple(tokens) for tokens, _ in together}) > 1
+    together = draft(model.decoder, model.attention, asked)
+    monkeypatch.setattr("engine.model.passes.OneCallDecoder", ())
+    one_by_one = draft(model.decoder, model.attention, asked)
+    assert max(len(each.tokens) for each in together) == 6
+    for found, wanted in zip(together, one_by_one, strict=True):
+        assert found.tokens == wanted.tokens
+        assert found.confidences == pytest.approx(wanted.confidences, rel=1e-4)
+    assert len({tuple(each.tokens) for each in together}) > 1
 
 
 @torch.inference_mode()
@@ -331,7 +324,7 @@ def test_every_policy_gives_the_tokens_of_plain_decoding(tmp_path: Path) -> None
     for sampling in (GREEDY, SAMPLED):
         plain = answer(core, prompts, sampling, ["none"])
         assert len(set(plain)) > 1
-        for names in (*([name] for name in DRAFT_POLICIES if name != "none"), DRAFT_POLICIES):
+        for names in (*([name] for name in draft_policies() if name != "none"), draft_policies()):
             assert answer(core, prompts, sampling, names, concurrency=3) == plain
 
 
@@ -449,5 +442,9 @@ def test_a_tied_embedding_in_float16_is_read_by_the_kernels(tmp_path: Path) -> N
     halves = {name: tensor.half() for name, tensor in load_file(PREPARED / "model.safetensors").items()}
     save_file(halves, tmp_path / "model.safetensors")
     model = load(model=tmp_path, kernels="native", dtype=torch.bfloat16)
-    draws = Draws([0], [SamplingParams(temperature=0.0)])
-    assert model.decoder.verify(model.attention, [Segment(0, 0, 1)], [5], draws) is not None
+    assert (
+        verify(
+            model.decoder, model.attention, VerifyPass([Segment(0, 0, 1)], [5], [0], [SamplingParams(temperature=0.0)])
+        )
+        is not None
+    )

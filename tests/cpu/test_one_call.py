@@ -8,13 +8,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.backends.native.decoder import NativeDecoder
 from engine.config.engine import EngineConfig
 from engine.config.policies import KnapSpecConfig
 from engine.kernels.library import compiler
 from engine.model.attention import Segment
-from engine.model.decoder import Decoder
-from engine.model.passes import Draws
+from engine.model.decoder import OneCallDecoder, VerifyPass
 from engine.runtime.build import LoadedModel
 from engine.sampling.logits import LogitsProcessor
 from engine.types import GenerateRequest, SamplingParams
@@ -44,17 +42,6 @@ def ids(model: LoadedModel, prompts: Sequence[str]) -> list[tuple[int, ...]]:
     return [chat_ids(core, text) for text in prompts[::50]]
 
 
-class PartByPart(NativeDecoder):
-    """The same kernels, without the calls that make many passes at once."""
-
-    verify, draft = Decoder.verify, Decoder.draft
-
-
-@pytest.fixture(scope="module")
-def part_by_part(model: LoadedModel) -> LoadedModel:
-    return load(torch.bfloat16, kernels="native", backend=replace(model.backend, decoder=PartByPart))
-
-
 def checked(kind: str, policy: str) -> bool:
     """Whether `make test` runs the case: each kind under layerskip, and one of each other policy."""
     return policy == "layerskip" or (kind, policy) in (("greedy", "none"), ("grammar, sampled", "knapspec"))
@@ -70,19 +57,20 @@ def checked(kind: str, policy: str) -> bool:
     ],
 )
 def test_one_call_and_its_parts_give_the_same_tokens(
-    model: LoadedModel, part_by_part: LoadedModel, ids: list[tuple[int, ...]], kind: str, policy: str
+    model: LoadedModel, ids: list[tuple[int, ...]], kind: str, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sampling = {"greedy": GREEDY, "sampled": SAMPLED, **EDITED}[kind]
     config = EngineConfig(draft_confidence=0.3, knapspec=KnapSpecConfig(interval=8))
     at_once = answer(model.core(config), ids, sampling, [policy], concurrency=2)
-    assert answer(part_by_part.core(config), ids, sampling, [policy], concurrency=2) == at_once
+    monkeypatch.setattr("engine.model.passes.OneCallDecoder", ())  # which no decoder is then
+    assert answer(model.core(config), ids, sampling, [policy], concurrency=2) == at_once
 
 
 def test_a_verify_pass_in_one_call_gives_the_same_residual_streams(model: LoadedModel) -> None:
     attention, decoder = model.core(EngineConfig()).runner.attention, model.decoder
     tokens, segments = [5, 6, 7, 8], [Segment(0, 0, 3), Segment(1, 0, 1)]
-    found = decoder.verify(attention, segments, tokens, Draws([2, 3], [GREEDY] * 2), record=True)
-    assert found is not None
+    assert isinstance(decoder, OneCallDecoder)
+    found = decoder.verify(attention, VerifyPass(segments, tokens, [2, 3], [GREEDY] * 2, record=True))
     states: list[torch.Tensor] = []
     x = decoder.run(decoder.embed(tokens), attention.prepare(segments), states)
     assert found.states is not None

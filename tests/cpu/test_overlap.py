@@ -313,7 +313,7 @@ def test_a_request_that_ends_in_a_round_that_fails_afterwards_is_not_forgotten(
 
     def failing(finished: FinishedRound) -> None:
         learn(finished)
-        if any(output.finish_reason for output in finished.commit.outputs if isinstance(output, RequestOutput)):
+        if any(output.event.finish_reason for output in finished.commit.outputs if isinstance(output, RequestOutput)):
             raise ZeroDivisionError
 
     monkeypatch.setattr(FinishedRound, "learn", failing)

@@ -67,7 +67,7 @@ def test_matrices_stay_packed(kind: str, tmp_path: Path) -> None:
     quantised, plain = twins(tmp_path, kind)
     packed, whole = (load(torch.bfloat16, model=path, kernels="native") for path in (quantised, plain))
     matrices = 2 * (256 * 256 * 2 + 128 * 256 * 2 + 3 * 512 * 256)
-    saved = whole.decoder.weight_bytes - packed.decoder.weight_bytes
+    saved = whole.decoder.weights.nbytes - packed.decoder.weights.nbytes
     assert abs(saved - matrices * (2 - 0.5 - 2 / 64)) < 0.05 * matrices
     assert packed.key.dtype.startswith("bfloat16-")
     assert packed.source.fingerprint != whole.source.fingerprint

@@ -18,7 +18,7 @@ from engine.errors import ConfigError, UnknownPolicyError
 from engine.plans import SKIP, TARGET, Variants
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, SamplingParams
-from papers import requirements
+from papers import layer_sets
 from papers.settings import SwiftConfig
 from papers.swift import Candidate, LayerSearch, Swift, uniform_set
 from tests.support.cores import GREEDY, SAMPLED, chat_ids, load
@@ -185,7 +185,7 @@ def test_drafts_are_those_of_the_best_set(model: LoadedModel, prompts: Sequence[
 def test_without_the_library_of_its_search_it_names_the_extra(
     model: LoadedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requirements, "find_spec", lambda name: None)
+    monkeypatch.setattr(layer_sets, "find_spec", lambda name: None)
     core = model.core(EngineConfig())
     with pytest.raises(UnknownPolicyError, match=r"'swift' is not available: .* pip install 'knapserve\[papers\]'"):
         core.info.check_policy("swift")

@@ -83,7 +83,7 @@ def test_a_context_is_read_once_and_hit_by_every_prompt() -> None:
     core = model.core(EngineConfig())
     target = PolicyTarget("none", core, SAMPLING, context)
     answers = [target.run([prompt], 1)[0] for prompt in prompts]
-    counters = core.scheduler.counters
+    counters = core.scheduler
     assert counters.prefix_hits == len(context) * (2 * len(prompts) - 1), "all look-ups but the first"
     assert counters.prefix_queries - counters.prefix_hits == len(context) + len(prompts) * (1 + 40)
     assert target.stats.total.tokens == sum(map(len, answers))
@@ -126,13 +126,12 @@ def test_a_prompt_without_room_is_refused() -> None:
 @pytest.mark.parametrize("large", [True, False])
 def test_bandwidth_is_that_of_the_weights_where_they_are_large(large: bool) -> None:
     weights = [torch.ones(1 << 20, dtype=torch.bfloat16) for _ in range(6 if large else 1)]  # 2 MiB each
-    decoder = SimpleNamespace(device=torch.device("cpu"), weight_tensors=weights)
+    decoder = SimpleNamespace(device=torch.device("cpu"), weights=SimpleNamespace(matrices=weights, nbytes=2 << 20))
     model = SimpleNamespace(decoder=decoder, clock=TickingClock(1.0), key=SimpleNamespace(threads=2))
     bandwidth = ReadBandwidth(cast(LoadedModel, model), size=4 << 20)
     read, owned = ({piece.data_ptr() for piece in pieces} for pieces in (bandwidth.pieces, weights))
     assert read == {weights[0].data_ptr(), weights[3].data_ptr()} if large else not read & owned
     bandwidth.observe()
     plain = Totals(rounds=1, decode_seconds=1.0)
-    decoder.weight_bytes = 2 << 20
     model.spec, model.backend = load().spec, SimpleNamespace(cache_dtype=torch.bfloat16)
     assert bandwidth.share(plain) == {"read": 2 << 20, "bandwidth": 4 << 20, "share": 0.5}

@@ -70,7 +70,7 @@ def test_plans_are_saved_only_if_nothing_without_them_is_as_fast(
     file.write_text('{"prompt": "Hi"}\n' * 4, "utf-8")
     monkeypatch.setattr(tune, "LoadedModel", lambda config: model)
     monkeypatch.setattr(LoadedModel, "tuned_path", lambda self, config, kind="prior": tmp_path / f"{kind}.json")
-    old, new = (Prior(model.source.fingerprint, {exit_plan(model.spec, n): count((), ()) + 1.0}) for n in (1, 2))
+    old, new = (Prior(model.source.fingerprint, {exit_plan(model.spec.layers, n): count((), ()) + 1.0}) for n in (1, 2))
     monkeypatch.setattr(LoadedModel, "prior", lambda *_: old if current else None)
     if current:
         write_atomically(old.to_json(), path)
@@ -99,7 +99,7 @@ def test_while_tuning_old_evidence_counts_as_much_as_new(model: LoadedModel, sea
     core = model.core(EngineConfig(prior="none"))
     policy = tune.without_forgetting(core) if searching else core.policy("knapspec")
     assert isinstance(policy, KnapSpec)
-    variants = exit_plan(model.spec, 2)
+    variants = exit_plan(model.spec.layers, 2)
     policy.estimator.add(variants, count((), ()))
     for right in (True, False):
         for _ in range(1000):

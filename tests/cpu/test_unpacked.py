@@ -11,8 +11,7 @@ from gguf import GGMLQuantizationType
 from gguf.quants import dequantize
 
 from engine.quantised.formats import GGUF_FORMATS
-from engine.quantised.packed import PackedRows, dequantise, pack_codes, pack_fp8
-from engine.quantised.unpacked import Factors, unpack_weights
+from engine.quantised.packed import PackedRows, dequantise, pack_codes, pack_fp8, unpack_weights
 from tests.support.packed import random_rows
 
 
@@ -27,17 +26,11 @@ class Unpacked(NamedTuple):
     bits: int
 
 
-def product(factors: Factors) -> torch.Tensor:
-    if factors.shares is None:
-        return factors.numbers
-    return factors.numbers.repeat_interleave(factors.shares.shape[1] // factors.numbers.shape[1], 1) * factors.shares
-
-
 def unpack(packed: PackedRows) -> Unpacked:
     codes, scale, least = unpack_weights(packed)
     format = packed.format
-    minimum = None if least is None else product(least)
-    return Unpacked(codes, product(scale), minimum, format.offset, format.group, format.bits)
+    minimum = None if least is None else least.products[..., 0]
+    return Unpacked(codes, scale.products[..., 0], minimum, format.offset, format.group, format.bits)
 
 
 def weights(parts: Unpacked) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from engine.draft.costs import CostModel
 from engine.kernels.library import compiler
 from engine.kv.pages import Placement
 from engine.model.attention import Segment
+from engine.model.decoder import Decoder, ModelWeights
 from engine.plans import LOW_BIT, RECENT, SINKS, TARGET, WINDOW
 from engine.runtime.build import LoadedModel
 from tests.support.cores import load, made_up_profile, tiny_model
@@ -34,13 +36,19 @@ BACKENDS = ["portable", "paged", pytest.param("native", marks=pytest.mark.skipif
 def build(directory: Path, backend: str) -> LoadedModel:
     """A model whose low-bit copy is itself."""
     dtype, kernels = (torch.bfloat16, "native") if backend == "native" else (torch.float32, "torch")
-    pages = cuda_backend(torch.device("cpu"), dtype) if backend == "paged" else None
-    model = load(dtype, model=directory, backend=pages, kernels=kernels, draft_bits="none", max_num_seqs=3)
+    usual = cuda_backend(torch.device("cpu"), dtype) if backend == "paged" else None
+    made = load(dtype, model=directory, backend=usual, kernels=kernels, draft_bits="none").backend
+
+    def decoder(spec: Any, dtype: Any, weights: ModelWeights, sampler: Any) -> Decoder:
+        weights.add_copy(lambda linear: linear)
+        return made.decoder(spec, dtype, weights, sampler)
+
+    copied = replace(made, decoder=decoder)
+    model = load(dtype, model=directory, backend=copied, kernels=kernels, draft_bits="none", max_num_seqs=3)
     if backend == "paged":
         pages = LENGTH // 16 + 1
         tables = tuple(Placement(s, 0, tuple(range(1 + s * pages, 1 + (s + 1) * pages))) for s in range(3))
         model.attention.cache.place(tables)
-    model.decoder.add_lowered(lambda linear: linear, lambda share: None)
     return model
 
 

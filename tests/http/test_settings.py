@@ -43,7 +43,7 @@ class Sample:
     pair: tuple[int, ...] = setting((), "numbers", parse=lambda text: tuple(map(int, text.split(","))))
     long_name: str = setting("", "a text")
     inner: Inner = Inner()
-    others: tuple[PolicySettings, ...] = setting((), "", added={"of-a-package": Added})
+    others: tuple[PolicySettings, ...] = setting((), "", added=lambda: {"of-a-package": Added})
 
 
 def load(*flags: str, file: Path | None = None, **environ: str) -> Sample:

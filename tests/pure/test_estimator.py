@@ -19,7 +19,7 @@ from tests.support.cores import made_up_profile
 
 SPEC = shape("smollm2-135m")
 COPY = (2,) * len(SPEC.whole)
-EXITS = [exit_plan(SPEC, depth) for depth in (4, 8, 12, 16, 20)]
+EXITS = [exit_plan(SPEC.layers, depth) for depth in (4, 8, 12, 16, 20)]
 GREEDY = SamplingParams(temperature=0.0)
 CONTEXT = 50
 
@@ -82,7 +82,7 @@ class World:
         verify = self.truth.verify_pass(1 + gamma, [CONTEXT]) * self.random.gauss(1.0, 0.03)
         work = Work("a", 0, CONTEXT, (1,), True, GREEDY, plan)
         out = WorkOutput((1,) * (accepted + 1), drafted=gamma, confidences=(0.95,) * gamma)
-        self.profile.observe(StepPlan((work,)), StepOutput((out,), gamma, draft, verify), 0.0)
+        self.profile.observe(StepPlan((work,)), StepOutput((out,), draft, verify), 0.0)
         self.seconds += draft + verify
 
 
@@ -116,7 +116,7 @@ def test_a_plan_that_becomes_good_later_is_found() -> None:
 
 def test_only_the_best_of_many_plans_are_kept() -> None:
     estimator = Estimator(CostModel(SPEC, made_up_profile()), 8, 2000)
-    plans = [exit_plan(SPEC, depth) for depth in range(1, SPEC.layers)]
+    plans = [exit_plan(SPEC.layers, depth) for depth in range(1, SPEC.layers)]
     for plan in plans:
         estimator.add(plan, count([0.95] * 50, [plan == EXITS[1]] * 50), CONTEXT)
     assert len(estimator.counts) == MAX_PLANS
@@ -159,7 +159,7 @@ def test_a_plan_added_without_a_context_evicts_no_other() -> None:
     """The copy stays beside eight prior plans of higher predicted speed."""
     estimator = Estimator(CostModel(SPEC, made_up_profile(low_bit=0.3)), 8, 2000)
     for depth in range(1, MAX_PLANS + 1):
-        estimator.add(exit_plan(SPEC, depth), count([0.95] * 500, [True] * 500), CONTEXT)
+        estimator.add(exit_plan(SPEC.layers, depth), count([0.95] * 500, [True] * 500), CONTEXT)
     estimator.add(COPY, count([0.95] * 16, [False] * 16))
     assert COPY in estimator.counts
     assert len(estimator.counts) == MAX_PLANS + 1

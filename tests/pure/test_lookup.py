@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.checkpoints.shapes import shape
+from engine.core.request import Figures
 from engine.draft.costs import CostModel
 from engine.draft.lookup import MAX_COPIED, AgreementCounts, Lookup, Match, plan_lookup
 from engine.step import Plan
+from engine.types import RequestRound
 from tests.support.cores import made_up_profile
 from tests.support.examples import examples
 
@@ -204,3 +206,11 @@ def test_a_prediction_that_never_agrees_is_given_up() -> None:
         drafted += plan_lookup(lookup, 99, PLAIN, [100], COSTS) is not None
         answer += [token, 1, 2]
     assert 0 < drafted <= 8
+
+
+def test_a_copied_draft_counts_as_looked_up_and_skips_nothing() -> None:
+    figures = Figures()
+    for source, passes in (("lookup", 0), ("model", 2)):
+        figures.add(RequestRound("a", "knapspec", 3, 2, 2, passes, 50, 4, 6, None, None, source=source))
+    assert (figures.drafted, figures.looked_up, figures.draft_passes) == (4, 2, 2)
+    assert (figures.skipped_attention, figures.skipped_mlp) == (2 * 4, 2 * 6)

@@ -121,10 +121,10 @@ class Pages(RuleBasedStateMachine):
         self.manager.release(owner.slab)
         self.owners.remove(owner)
 
-    @rule()
-    def forget(self) -> None:
+    @rule(tokens=PROMPTS)
+    def forget(self, tokens: list[int]) -> None:
         self.manager.clear()
-        assert self.manager.cached == 0
+        assert self.manager.match(tokens) == self.shared(tokens) * self.size
 
     @invariant()
     def books_balance(self) -> None:

@@ -9,9 +9,8 @@ from engine.config.engine import EngineConfig
 from engine.config.policies import PromptLookupConfig
 from engine.draft.base import PolicyContext
 from engine.draft.costs import CostModel
-from engine.draft.fixed import NoDraft
-from engine.draft.lookup import MAX_COPIED, AgreementCounts, Lookup, Match
-from engine.draft.prompt_lookup import PromptLookup
+from engine.draft.fixed import FixedPlan, NoDraft, PromptLookup
+from engine.draft.lookup import MAX_COPIED, AgreementCounts, Lookup, Match, plan_lookup
 from engine.errors import ConfigError
 from engine.step import Plan
 from tests.support.cores import ManualClock, made_up_profile
@@ -23,6 +22,10 @@ PLAIN = Plan(SPEC.whole, 0)
 
 def context(**settings: int) -> PolicyContext:
     return PolicyContext(SPEC, EngineConfig(prompt_lookup=PromptLookupConfig(**settings)), COSTS, ManualClock())
+
+
+def plan_copy(policy: FixedPlan, lookup: Lookup, most: int) -> Plan | None:
+    return plan_lookup(lookup, most, PLAIN, [100], COSTS, policy.always_copies)
 
 
 def distrusted() -> Lookup:
@@ -37,15 +40,14 @@ def distrusted() -> Lookup:
 
 
 def test_a_match_that_never_agrees_is_copied_all_the_same() -> None:
-    lookup = distrusted()
-    assert NoDraft(context()).plan_copy(lookup, 99, PLAIN, [100], COSTS) is None, "the default is guarded"
-    copying = PromptLookup(context()).plan_copy(lookup, 99, PLAIN, [100], COSTS)
-    assert copying == Plan(SPEC.whole, 10)
+    assert plan_copy(NoDraft(context()), distrusted(), 99) is None, "the default is guarded"
+    copying = plan_copy(PromptLookup(context()), distrusted(), 99)
+    assert copying == Plan(SPEC.whole, 10, tokens=tuple(range(102, 112)), source="lookup")
 
 
 @pytest.mark.parametrize(("gamma", "room", "copied"), [(10, 99, 10), (3, 99, 3), (15, 99, 15), (10, 4, 4)])
 def test_a_copy_is_as_long_as_the_setting_and_the_room_allow(gamma: int, room: int, copied: int) -> None:
-    plan = PromptLookup(context(gamma=gamma)).plan_copy(distrusted(), room, PLAIN, [100], COSTS)
+    plan = plan_copy(PromptLookup(context(gamma=gamma)), distrusted(), room)
     assert plan is not None
     assert plan.gamma == copied
 
@@ -54,9 +56,9 @@ def test_nothing_is_copied_without_a_match_or_room() -> None:
     unmatched = Lookup(AgreementCounts())
     unmatched.extend([1, 2, 3])
     made = PromptLookup(context())
-    assert made.plan_copy(unmatched, 99, PLAIN, [100], COSTS) is None
-    assert made.plan_copy(distrusted(), 0, PLAIN, [100], COSTS) is None
-    assert PromptLookup(context(gamma=0)).plan_copy(distrusted(), 99, PLAIN, [100], COSTS) is None
+    assert plan_copy(made, unmatched, 99) is None
+    assert plan_copy(made, distrusted(), 0) is None
+    assert plan_copy(PromptLookup(context(gamma=0)), distrusted(), 99) is None
 
 
 def test_the_setting_allows_as_many_tokens_as_a_match_has() -> None:

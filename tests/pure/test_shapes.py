@@ -15,8 +15,8 @@ _TENSOR = re.compile(r"\bTensor\b")
 _ANY_SHAPE = {
     "engine/backends/native/linear.py: _address": "takes a tensor of any shape",
     "engine/checkpoints/safetensors_weights.py: SafetensorsWeights._tensor": "reads a tensor of any shape",
-    "engine/model/decoder.py: DecoderOf.weight_tensors": "returns memory, whose form only the backend knows",
-    "engine/backends/native/decoder.py: NativeDecoder.weight_tensors": "returns memory, as DecoderOf.weight_tensors",
+    "engine/model/decoder.py: ModelWeights.matrices": "returns memory, whose form only the backend knows",
+    "engine/model/linear.py: Linear.weights": "returns memory, whose form only the backend knows",
 }
 
 

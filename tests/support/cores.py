@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedConfig
 
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
-from engine.core.policies import POLICIES
+from engine.core.policies import policy_kinds
 from engine.draft.base import BatchView, RequestView, RoundOutcome
 from engine.draft.fixed import uniform_variants
 from engine.host.process import EngineProcess
@@ -69,7 +69,7 @@ class Learning:
 
     def core(self, make: Callable[..., EngineCore], *args: Any, **options: Any) -> EngineCore:
         """Call `make`, such as `LoadedModel.core`, for a core whose policy and runner are watched."""
-        kind: Any = POLICIES[self._policy]
+        kind: Any = policy_kinds()[self._policy]
         learning = self
 
         class WatchedPolicy(kind):  # type: ignore[misc]
@@ -88,7 +88,7 @@ class Learning:
                 learning.ran.append(self.inner.run(*args, **named))
                 return learning.ran[-1]
 
-        with patch.dict(POLICIES, {self._policy: WatchedPolicy}):
+        with patch.dict(policy_kinds(), {self._policy: WatchedPolicy}):
             core = make(*args, wrap_runner=WatchedRunner, **options)
             core.policy(self._policy)  # policies are made at their first use
         return core

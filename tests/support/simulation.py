@@ -105,7 +105,7 @@ class FakeRunner:
         for slab, first, pages in plan.placements:
             self._tables[slab][first : first + len(pages)] = pages
         outputs = tuple(self._round(work) for work in plan.work)
-        return StepOutput(outputs, max((o.drafted for o in outputs), default=0), 0.5, 1.0)
+        return StepOutput(outputs, 0.5, 1.0)
 
     def _round(self, work: Work) -> WorkOutput:
         pages, start = [self._pages[page] for page in self._tables[work.slab]], work.start
@@ -385,7 +385,7 @@ class World:
         assert timing.preemptions == self.policy.suspended.count(request.id)
         assert figures.num_rounds == len(expected.rounds)
         assert sum(r.emitted for r in expected.rounds) == len(expected.tokens)
-        assert sum(r.accepted for r in expected.rounds) == request.accepted == figures.num_accepted_draft_tokens
+        assert sum(r.accepted for r in expected.rounds) == request.figures.accepted == figures.num_accepted_draft_tokens
         assert figures.num_draft_tokens == sum(r.drafted for r in expected.rounds)
         assert figures.num_rounds + figures.num_accepted_draft_tokens == len(expected.tokens)
         assert figures.mean_acceptance_length == len(expected.tokens) / figures.num_rounds

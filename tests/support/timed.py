@@ -90,7 +90,7 @@ class TimedRunner(Delegate):
         noise = self._random.gauss(1.0, _NOISE) if all(work.draws_token for work in plan.work) else 1.0
         verify = self._truth.verify_pass(rows, contexts) * noise
         draft = 0.0
-        drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and not w.given]
+        drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and w.drafting]
         for live, passes in lock_step(drafting):
             assert live[0].plan is not None
             draft += passes * self._truth.draft_pass(live[0].plan.variants, [w.start for w in live])
@@ -101,7 +101,7 @@ class TimedRunner(Delegate):
         self.lost += (self._slow - 1.0) * (draft + verify)
         draft, verify = self._slow * draft, self._slow * verify
         self._clock.time += draft + verify + _OUTSIDE * (1 + _SHARED_OUTSIDE * (len(contexts) - 1))
-        return StepOutput(out.outputs, out.draft_passes, draft, verify, out.following)
+        return StepOutput(out.outputs, draft, verify, out.following)
 
 
 class TimedModel(LoadedModel):

@@ -75,11 +75,6 @@ class GraphedDecoder(TorchDecoder):
         self._inputs: dict[Layout, tuple[Tensor, Tensor]] = {}
         self._record = Recorder(self.device) if self.device.type == "cuda" else repeat
 
-    @property
-    def recorded(self) -> int:
-        """Passes that are recorded at present."""
-        return len(self._passes)
-
     def attend(self, layer: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
         weights, epsilon = self._layers[variant][layer], self.spec.norm_eps
         product = weights.qkv

@@ -25,8 +25,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.backends.cuda.products import normalise, shared_memory
-from engine.quantised.packed import PackedRows
-from engine.quantised.unpacked import Factors, unpack_weights
+from engine.quantised.packed import Factors, PackedRows, unpack_weights
 
 _ROWS = (16, 32)  # least and most rows of a tile, padding included
 _MOST = 64  # rows of the kernel: unpacking for two tiles costs less than writing and reading an unpacked matrix
@@ -252,12 +251,8 @@ class PackedRowsLinear:
             merged[0] = merged[0].select(turns)
         self._matrices = [_repacked(part, paired=self._paired) for part in merged]
         self._outputs, self._bias = sum(matrix.outputs for matrix in self._matrices), bias
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the packed weights, without bias."""
-        stored = {tensor.data_ptr(): tensor.nbytes for matrix in self._matrices for tensor in matrix.tensors}
-        return sum(stored.values())
+        stored = {tensor.data_ptr(): tensor for matrix in self._matrices for tensor in matrix.tensors}
+        self.weights = [*stored.values()]
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._product(x)

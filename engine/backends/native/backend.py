@@ -9,7 +9,6 @@ from engine.backends.native.attention import NativeAttention, NativeCache
 from engine.backends.native.decoder import NativeDecoder, fits
 from engine.backends.native.linear import NativeLinears
 from engine.kernels.library import KernelLibrary
-from engine.kv.pages import CacheSize
 from engine.model.backend import Backend
 
 # Models with fewer weights multiply packed matrices with inputs of 15 bits instead of 8. With 8 bits, as in llama.cpp,
@@ -34,9 +33,13 @@ def native_backend(spec: ModelSpec, threads: int, kernels: KernelLibrary, *, pre
     models.
     """
     linears = NativeLinears(kernels, threads, precise=spec.parameters < _SMALL if precise is None else precise)
-    decoder, dtype = NativeDecoder, torch.bfloat16
-    return Backend("native", linears, decoder, dtype, _attention, kernels, packing=linears, looks_up_packed=True)
-
-
-def _attention(spec: ModelSpec, size: CacheSize) -> NativeAttention:
-    return NativeAttention(spec, NativeCache(spec, size))
+    return Backend(
+        name="native",
+        linear=linears,
+        decoder=NativeDecoder,
+        cache_dtype=torch.bfloat16,
+        attention=lambda spec, size: NativeAttention(spec, NativeCache(spec, size)),
+        kernels=kernels,
+        packing=linears,
+        looks_up_packed=True,
+    )

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from engine.backends.native.attention import NativeCache
 from engine.kernels import structures as native
-from engine.model.passes import Drafted, DraftRequest
+from engine.model.decoder import Draft
 from engine.sampling.logits import MASK_BELOW_CONFIDENCE
 from engine.sampling.sample import draft_noise, sampling_array
+from engine.step import Work
 
 # (draw, drafted tokens so far, function that returns the logits [vocab], to edit in place) -> whether they may differ
 EditDraw = Callable[[int, int, Callable[[], Tensor]], bool]
@@ -80,37 +81,40 @@ class DraftBuffers:
             longest=longest,
         )
 
-    def load(self, requests: Sequence[DraftRequest], cache: NativeCache) -> None:
-        """Write `count` requests into the arrays."""
-        for i, r in enumerate(requests):
-            assert 0 <= r.slab < cache.slabs
-            assert 0 <= r.start <= cache.length - r.gamma
-            self._slabs[i], self._starts[i], self._max_tokens[i] = r.slab, r.start, r.gamma
-            self._min_confidence[i] = r.min_confidence
-            self._tokens[i * (self._longest + 1)] = r.token
+    def load(self, work: Sequence[Work], cache: NativeCache) -> None:
+        """Write `count` plans into the arrays."""
+        plans = [w.plan for w in work if w.plan is not None]
+        for i, (w, plan) in enumerate(zip(work, plans, strict=True)):
+            assert 0 <= w.slab < cache.slabs
+            assert 0 <= w.start <= cache.length - plan.gamma
+            self._slabs[i], self._starts[i], self._max_tokens[i] = w.slab, w.start, plan.gamma
+            self._min_confidence[i] = plan.min_confidence
+            self._tokens[i * (self._longest + 1)] = w.tokens[-1]
         batch = self.batch
-        batch.plans = b"".join([_plan_bytes(r.variants) for r in requests])
-        batch.sampling = sampling_array([r.sampling for r in requests], [draft_noise(r.variants) for r in requests])
-        edited = any(r.edit is not None for r in requests)
-        batch.edited = bytes([_edit_time(r) for r in requests]) if edited else self._no_edits
+        batch.plans = b"".join([_plan_bytes(plan.variants) for plan in plans])
+        batch.sampling = sampling_array([w.sampling for w in work], [draft_noise(plan.variants) for plan in plans])
+        edited = any(w.processor is not None for w in work)
+        batch.edited = bytes([edit_time(w) for w in work]) if edited else self._no_edits
 
     def so_far(self, i: int, drafted: int) -> list[int]:
         """Return the first `drafted` tokens of draft i."""
         first = i * (self._longest + 1) + 1
         return self._tokens[first : first + drafted]
 
-    def drafted(self, passes: int) -> Drafted:
-        """Return the drafts that the kernels wrote in `passes` passes."""
-        lengths, longest = self._lengths[:], self._longest
-        return Drafted(
-            [self.so_far(i, n) for i, n in enumerate(lengths)],
-            [self._confidences[i * longest : i * longest + n] for i, n in enumerate(lengths)],
-            passes,
-        )
+    def drafts(self) -> list[Draft]:
+        """Return the drafts that the kernels wrote."""
+        firsts = range(0, len(self._confidences), self._longest)
+        lengths = zip(firsts, self._lengths, strict=True)
+        return [Draft(self.so_far(i, n), self._confidences[at : at + n]) for i, (at, n) in enumerate(lengths)]
 
 
-def _edit_time(request: DraftRequest) -> int:
-    """Return when the kernels let Python edit the logits of this draft; 0: never."""
-    if request.edit is None:
+def edit_time(work: Work) -> int:
+    """Return when the kernels let Python edit the logits of a draft: never (0), before a draw, or after it.
+
+    After it: only a token of less confidence than `MASK_BELOW_CONFIDENCE` is checked, and drawn again. A token of more
+    confidence may break the grammar; verification rejects it.
+    """
+    if work.processor is None:
         return 0
-    return native.EDIT_AFTER_DRAW if request.mask_after_draw else native.EDIT_BEFORE_DRAW
+    after = work.processor.mask_after_draw and work.sampling.greedy
+    return native.EDIT_AFTER_DRAW if after else native.EDIT_BEFORE_DRAW

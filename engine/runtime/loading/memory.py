@@ -14,7 +14,7 @@ from engine.kv.pages import CacheSize
 from engine.logs import progress_bar
 from engine.model import low_bit
 from engine.model.backend import Backend
-from engine.model.decoder import Decoder
+from engine.model.decoder import ModelWeights
 from engine.model.linear import PackingFactory
 from engine.runtime.machine import free_memory
 
@@ -66,8 +66,8 @@ def cache_size(config: EngineConfig, spec: ModelSpec, length: int, backend: Back
     return CacheSize(config.max_num_seqs, blocks_per_slab, config.block_size, capacity, length)
 
 
-def add_draft_copy(config: EngineConfig, decoder: Decoder, packing: PackingFactory | None) -> int:
-    """Add the copy that `--draft-bits` asks for to the decoder, and return its bits; 0 without a copy.
+def add_draft_copy(config: EngineConfig, spec: ModelSpec, weights: ModelWeights, packing: PackingFactory | None) -> int:
+    """Add the copy that `--draft-bits` asks for to the weights, and return its bits; 0 without a copy.
 
     Raises ConfigError if `--draft-bits` names a number of bits and no such copy is possible.
     """
@@ -75,15 +75,15 @@ def add_draft_copy(config: EngineConfig, decoder: Decoder, packing: PackingFacto
         return 0
     named = config.draft_bits != "auto"
     bits = int(config.draft_bits) if named else low_bit.USUAL_BITS
-    need, limit = low_bit.copy_bytes(decoder.spec, bits), config.draft_memory
+    need, limit = low_bit.copy_bytes(spec, bits), config.draft_memory
     if isinstance(limit, float):
-        limit = int(limit * free_memory(decoder.device))
+        limit = int(limit * free_memory(weights.embedding.device))
     if need > limit:
         reason = f"a copy of the weights takes {need / 1e6:.0f} MB, --draft-memory allows {limit / 1e6:.0f}"
-    elif packing is None or not all(packing.lowers(linear) for linear in decoder.linears):
+    elif packing is None or not all(packing.lowers(linear) for linear in weights.linears):
         reason = "the weights have few bits already, or no kernel here reads fewer"
     else:
-        decoder.add_lowered(lambda linear: packing.lower(linear, bits), progress_bar("copying weights in fewer bits"))
+        weights.add_copy(lambda linear: packing.lower(linear, bits), progress_bar("copying weights in fewer bits"))
         log.info("drafts run a copy of the weights in %d bits: %.0f MB more", bits, need / 1e6)
         return bits
     if named:
