@@ -54,7 +54,6 @@ class ParsedRequest:
     options: Options
     format: ReplyFormat
     prompts: tuple[tuple[int, ...], ...]
-    prompt_path: str
     sampling: SamplingParams
 
     def requests(self, key: str = "", salt: str = "") -> Iterator[GenerateRequest]:
@@ -102,7 +101,7 @@ class Preparer:
         if name and name not in self._names:
             raise unknown_model(name, self._names)
 
-    def prepare(self, prefix: str, prompt: Prompt, ask: Ask, prompt_path: str) -> ParsedRequest:
+    def prepare(self, prefix: str, prompt: Prompt, ask: Ask) -> ParsedRequest:
         """Return the engine's view of a request that `check` accepts. `prefix` begins its id. Raises APIError."""
         longest = max(map(len, prompt.tokens))
         room = self._info.max_model_len - longest
@@ -133,7 +132,7 @@ class Preparer:
             skip_special_tokens=sampling.skip_special_tokens and not prompt.special_markers,
         )
         id, model, now = f"{prefix}{uuid.uuid4().hex}", ask.options.model or self._names[0], int(time.time())
-        return ParsedRequest(id, now, model, ask.options, format, prompt.tokens, prompt_path, sampling)
+        return ParsedRequest(id, now, model, ask.options, format, prompt.tokens, sampling)
 
     def fills_context(self, request: ParsedRequest) -> bool:
         """Whether the longest answer of a request with one prompt ends where the context does."""

@@ -103,13 +103,13 @@ async def _generate(name: str, request: Request) -> Response:
         parsed, writer = await _parse_body(
             request, partial(api.parse, key=_key(request)), api.size, renders=api.renders
         )
+        meter.facts |= services.facts(parsed)
+        generation = services.submit(parsed, meter, _key(request) if len(services.config.api_key) > 1 else "")
     except (APIError, KnapServeError) as error:
-        services.metrics.rejected("invalid")
-        raise as_error(error) from None
-    meter.facts |= services.facts(parsed)
-    key = _key(request) if len(services.config.api_key) > 1 else ""
+        failure = as_error(error)
+        services.metrics.rejected(failure.rejection)
+        raise failure from None
     try:
-        generation = services.submit(parsed, meter, key)
         if parsed.options.stream:
             frames = _frames(generation, parsed, writer)
             return EventStream(generation, frames, writer, as_error, services.config.keepalive_seconds)

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import TypeVar
 
 from engine.api import Engine
-from engine.errors import EngineDrainingError, EngineUnavailableError, KnapServeError, QueueFullError
+from engine.errors import EngineDrainingError, PromptError, QueueFullError
 from engine.types import EngineStats, key_limit
 from server.apis import replies
 from server.apis.api import Api, Model
@@ -22,7 +22,7 @@ from server.apis.responses.store import ResponseStore
 from server.apis.tokens import TokenizeService
 from server.config import ServerConfig
 from server.edge.bodies import BodyReader
-from server.edge.errors import as_api_error, invalid, unavailable
+from server.edge.errors import unavailable
 from server.edge.lifecycle import drain, version
 from server.generation import Generation
 from server.metrics.meter import RequestMeter
@@ -106,34 +106,28 @@ class Services:
         await asyncio.shield(self._draining)
 
     def submit(self, parsed: ParsedRequest, meter: RequestMeter, key: str = "") -> Generation:
-        """Submit all choices of a request to the engine, or none. Raises APIError if they are not admitted.
+        """Submit all choices of a request to the engine, or none.
 
-        `key` stands for the client's API key.
+        `key` stands for the client's API key. Raises APIError or KnapServeError if they are not admitted.
         """
         info, stats = self.engine.info, self.engine.stats()
         if self._silent(stats):
-            self.metrics.rejected("unavailable")
             raise unavailable("The engine does not respond.", "engine_stalled")
         limit, live = info.max_num_seqs + info.max_queued, stats.running + stats.waiting
         own_limit = key_limit(limit) if key else limit
-        choices, prompt_param = parsed.format.choices, parsed.prompt_path
+        choices = parsed.format.choices
         if choices > own_limit:
-            self.metrics.rejected("invalid")
-            param = "n" if parsed.format.n > 1 else prompt_param
-            raise invalid(
-                f"The request has {choices} choices, but the server holds at most {own_limit} requests.", param
+            raise PromptError(
+                f"The request has {choices} choices, but the server holds at most {own_limit} requests.",
+                param="n" if parsed.format.n > 1 else "prompt",
             )
-        try:
-            # The engine checks each request; this check prevents that choices start before others are rejected, unless
-            # the key has too many already.
-            if stats.ready and live + choices > limit:
-                raise QueueFullError(max(live - info.max_num_seqs, 0))
-            requests = parsed.requests(key, salt=key if self.config.isolate_api_keys else "")
-            meter.asked(parsed.format.n, parsed.sampling.max_tokens)
-            return Generation(self.engine, requests, meter)
-        except KnapServeError as error:
-            self.metrics.rejected(_rejection(error))
-            raise as_api_error(error, prompt_param) from error
+        # The engine checks each request; this check prevents that choices start before others are rejected, unless the
+        # key has too many already.
+        if stats.ready and live + choices > limit:
+            raise QueueFullError(max(live - info.max_num_seqs, 0))
+        requests = parsed.requests(key, salt=key if self.config.isolate_api_keys else "")
+        meter.asked(parsed.format.n, parsed.sampling.max_tokens)
+        return Generation(self.engine, requests, meter)
 
     def facts(self, parsed: ParsedRequest) -> dict[str, object]:
         """Return the access-log fields that are known before the reply."""
@@ -184,11 +178,3 @@ class Services:
             draft_policy=info.default_policy,
             draft_policies=list(info.policies),
         )
-
-
-def _rejection(error: KnapServeError) -> str:
-    if isinstance(error, QueueFullError):
-        return "queue_full"
-    if isinstance(error, EngineDrainingError):
-        return "draining"
-    return "unavailable" if isinstance(error, EngineUnavailableError) else "invalid"

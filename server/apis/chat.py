@@ -28,7 +28,7 @@ class ChatApi(Api):
         if request.top_logprobs and not request.logprobs:
             raise invalid("'top_logprobs' requires 'logprobs': true.", "top_logprobs")
         prompt = self.model.chats.prompt(_chat(request), limit)
-        parsed = self.model.preparer.prepare("chatcmpl-", prompt, ask, self.prompt_path)
+        parsed = self.model.preparer.prepare("chatcmpl-", prompt, ask)
         return parsed, ChatWriter(parsed, self.model, request.stream_options)
 
 

@@ -33,7 +33,7 @@ class CompletionApi(Api):
         ask = request.ask(limit, request.logprobs, prompt_logprobs=scored)
         prompts = _prompts(request.prompt)
         prompt = self._prompt(request, prompts, limit)
-        parsed = self.model.preparer.prepare("cmpl-", prompt, ask, self.prompt_path)
+        parsed = self.model.preparer.prepare("cmpl-", prompt, ask)
         echoes: list[str] = []
         if request.echo:
             decode = self.model.encoder.tokenizer.decode

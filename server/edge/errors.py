@@ -68,6 +68,12 @@ class APIError(Exception):
         return JSONResponse(write(self), status_code=self.status, headers=self.headers)
 
     @property
+    def rejection(self) -> str:
+        """The reason for which a request is not admitted, as metrics count it."""
+        reasons = {429: "queue_full", 503: "draining" if self.code == "draining" else "unavailable"}
+        return reasons.get(self.status, "invalid")
+
+    @property
     def facts(self) -> dict[str, str]:
         """Fields for the access log. They omit the parts of `param` that the client has named."""
         field = None if self.param is None else re.split(r"[.\[]", self.param)[0]

@@ -79,7 +79,7 @@ class MessagesApi(CountingApi):
         # Clients send the most tokens that they know, because the API requires a number.
         prompt = self.model.chats.prompt(self._conversation(request), None)
         ask = Ask(request, request.max_tokens, capped=True, stop=request.stop_sequences)
-        parsed = self.model.preparer.prepare("msg_", prompt, ask, self.prompt_path)
+        parsed = self.model.preparer.prepare("msg_", prompt, ask)
         lowered = parsed.sampling.max_tokens != request.max_tokens
         writer = MessageWriter(
             parsed.id,

@@ -99,7 +99,7 @@ class ResponsesApi(CountingApi):
             logprobs=request.top_logprobs if _LOGPROBS in request.include else None,
             logprobs_path="include",
         )
-        parsed = self.model.preparer.prepare("resp_", prompt, ask, self.prompt_path)
+        parsed = self.model.preparer.prepare("resp_", prompt, ask)
         echo = _echoed(request, parsed)
         on_end = None
         if isinstance(request, bodies.StoringRequest):
