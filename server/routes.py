@@ -183,10 +183,7 @@ async def input_tokens(request: Request) -> InputTokens:
 
 
 async def _count_tokens(request: Request, api: CountingApi) -> int:
-    try:
-        return await _parse_body(request, partial(api.count_tokens, key=_key(request)), api.size, renders=True)
-    except (APIError, KnapServeError) as error:
-        raise as_api_error(error, api.prompt_path) from None
+    return await _parse_body(request, partial(api.count_tokens, key=_key(request)), api.size, renders=True)
 
 
 async def render_chat(request: Request) -> replies.Rendered:

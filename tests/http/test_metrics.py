@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from engine.errors import EngineDeadError
+from engine.errors import EngineDeadError, EngineDrainingError
 from engine.types import GenerateRequest, RequestRound, RoundReport, TokenEvent
 from server.config import ServerConfig
+from server.edge.errors import unavailable
 from server.metrics.registry import Metrics
 from tests.support.fake import FakeEngine
 from tests.support.harness import CHAT, CHAT_PATH, TEXT, TEXT_PATH, ask, asks
@@ -252,10 +253,25 @@ def test_refusals_and_failures_are_counted() -> None:
     assert vllm(found, "admission_rejections_total", reason="queue_full") == 1
     _, found = scrape(FakeEngine(), (CHAT_PATH, CHAT | {"n": 0}), (TEXT_PATH, TEXT | {"max_tokens": 10**6}))
     assert vllm(found, "admission_rejections_total", reason="invalid") == 2
+    for error, reason in ((EngineDrainingError(), "draining"), (EngineDeadError("x"), "unavailable")):
+        engine = FakeEngine()
+        engine.refuse = error
+        _, found = scrape(engine, (CHAT_PATH, CHAT))
+        assert vllm(found, "admission_rejections_total", reason=reason) == 1
     engine = FakeEngine()
     engine.fail_at = (1, EngineDeadError("x"))
     _, found = scrape(engine, (CHAT_PATH, CHAT | {"n": 2}))
     assert vllm(found, "request_success_total", finished_reason="error") == 2
+
+
+def test_a_body_without_room_counts_as_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.edge.bodies.BodyReader.read", refuse_body)
+    _, found = scrape(FakeEngine(), (CHAT_PATH, CHAT))
+    assert vllm(found, "admission_rejections_total", reason="unavailable") == 1
+
+
+def refuse_body(*_: object) -> NoReturn:
+    raise unavailable("Too many large requests are being read.", "busy")
 
 
 def test_buckets_between_tokens_resolve_rounds_below_ten_milliseconds() -> None:
