@@ -9,7 +9,7 @@ from types import TracebackType
 
 from engine.api import Engine
 from engine.errors import EngineDeadError, EngineDrainingError, RequestError
-from engine.types import FinishReason, GenerateRequest, TokenEvent
+from engine.types import GenerateRequest, TokenEvent
 from server.metrics.meter import RequestMeter
 
 
@@ -62,8 +62,6 @@ class Generation:
             async with aclosing(alone if len(self._streams) == 1 else self._merged()) as source:
                 async for index, event in source:
                     if event.finish_reason is not None:
-                        if event.finish_reason is FinishReason.CANCELLED:
-                            raise EngineDrainingError
                         self._open.pop(index, None)
                     self._meter.event(index, event)
                     yield index, event
