@@ -20,11 +20,6 @@ _PAUSE = 0.02  # seconds between probes
 _MEMORY = ("process_resident_memory_bytes", "knapserve_engine_process_resident_memory_bytes")
 
 
-def head_of(path: str) -> str:
-    """The head of a request with a body, but for the length of the body."""
-    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-
-
 class Server:
     """A running server."""
 
@@ -61,7 +56,9 @@ class Server:
     @contextmanager
     def posted(self, path: str, body: bytes) -> Iterator[socket.socket]:
         """A connection on which a request was sent, and whose reply is not read yet."""
-        head = f"{head_of(path)}Content-Length: {len(body)}\r\n\r\n"
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
         with socket.create_connection(self.address, timeout=60) as end:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             end.sendall(head.encode() + body)

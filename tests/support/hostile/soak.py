@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -45,39 +44,33 @@ def _kind(number: int, policies: list[str], draw: random.Random) -> tuple[str, d
     return CHAT, body
 
 
-def _content(reply: bytes) -> Any:
+def _said(choices: list[dict[str, Any]]) -> dict[int, list[str]]:
+    """Return text, calls and finish reason of each choice, of a whole reply or of all chunks of a stream."""
+    said: dict[int, list[str]] = {}
+    for choice in choices:
+        part = choice.get("delta") or choice.get("message") or choice
+        known = said.setdefault(choice["index"], ["", "", ""])
+        known[0] += part.get("content") or part.get("text") or ""
+        for call in part.get("tool_calls") or ():
+            known[1] += (call["function"].get("name") or "") + (call["function"].get("arguments") or "")
+        known[2] += choice["finish_reason"] or ""
+    return said
+
+
+def _content(reply: bytes) -> dict[int, list[str]]:
     """Return what a whole reply says, without ids, times and figures."""
-    choices = json.loads(reply)["choices"]
-    return [
-        (
-            choice.get("text") or (choice.get("message") or {}).get("content") or None,
-            [call["function"] for call in (choice.get("message") or {}).get("tool_calls") or ()],
-            choice["finish_reason"],
-        )
-        for choice in choices
-    ]
+    return _said(json.loads(reply)["choices"])
 
 
-def _streamed(data: bytes) -> Any:
-    """Return what a stream says in all, like `_content`; None if it has no end."""
+def _streamed(data: bytes) -> dict[int, list[str]] | None:
+    """Return what a stream says in all; None if it has no end."""
     events = [line[6:] for line in data.split(b"\n\n") if line.startswith(b"data: ")]
     if not events or events[-1] != b"[DONE]":
         return None
-    texts: dict[int, list[Any]] = {}
-    for event in events[:-1]:
-        chunk = json.loads(event)
-        if "error" in chunk:
-            return None
-        for choice in chunk["choices"]:
-            said = texts.setdefault(choice["index"], ["", {}, None])
-            delta = choice.get("delta") or {}
-            said[0] += choice.get("text") or delta.get("content") or ""
-            for call in delta.get("tool_calls") or ():
-                function = said[1].setdefault(call["index"], {"name": "", "arguments": ""})
-                for name, value in call["function"].items():
-                    function[name] += value or ""
-            said[2] = choice["finish_reason"] or said[2]
-    return [(text or None, [*calls.values()], reason) for _, (text, calls, reason) in sorted(texts.items())]
+    chunks = [json.loads(event) for event in events[:-1]]
+    return (
+        None if any("error" in chunk for chunk in chunks) else _said([c for chunk in chunks for c in chunk["choices"]])
+    )
 
 
 def run(server: Server, count: int, connections: int, seed: int) -> int:
@@ -112,15 +105,13 @@ def run(server: Server, count: int, connections: int, seed: int) -> int:
             if sum(outcomes.values()) % max(count // 50, 1) == 0:
                 memory.append(server.memory())
 
-    started = time.perf_counter()
     with ThreadPoolExecutor(connections) as pool:
         list(pool.map(send, range(count)))
-    seconds = time.perf_counter() - started
     grown = " and ".join(
         f"{now / before - 1:+.1%}" for now, before in zip(memory[-1], memory[len(memory) // 2], strict=True)
     )
-    print(f"soak: {count} requests of {len(kinds)} kinds at {connections} connections in {seconds:.0f} s")
-    print(f"  {dict(outcomes)}; memory of server and engine over the last half: {grown}")
+    print(f"soak: {count} requests of {len(kinds)} kinds at {connections} connections: {dict(outcomes)}")
+    print(f"  memory of server and engine over the last half: {grown}")
     for kind in wrong[:5]:
         print(f"  {kinds[kind]}")
     return len(wrong)
