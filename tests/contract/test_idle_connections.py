@@ -10,10 +10,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from tests.support import serving
 from tests.support.examples import nightly
 from tests.support.harness import CHAT_PATH, TEXT_PATH, sse, status_of_reply
 from tests.support.serving import Process
@@ -97,24 +95,3 @@ def test_a_stream_is_answered_among_many_idle_connections(modest: Process) -> No
     until(lambda: files_of(modest) <= before, "the server to close what its clients have closed")
     assert modest.metrics().total("vllm:num_requests_running") == 0
     assert modest.http.get("/health").status_code == 200
-
-
-@pytest.mark.parametrize("sent", [b"", b"GET /live HTTP/1.1\r\nX: ", b"GET /live HTTP/1.1\r\nHost: x\r\n\r\n"])
-def test_clients_are_answered_beside_more_silent_ones_than_descriptors(
-    shared_server: Process, profile_dir: Path, tmp_path: Path, sent: bytes
-) -> None:
-    """300 sockets at a hard limit of 320 descriptors: `/live` and a chat are answered."""
-    limit = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (320, 320)); {serving.MAIN}"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serving, "MAIN", limit)
-        process = Process(tmp_path / "stderr", "--profile-dir", str(profile_dir))
-    chat = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
-    with process, ExitStack() as stack:
-        host, port = process.url.removeprefix("http://").split(":")
-        assert process.http.post(CHAT_PATH, json=chat).status_code == 200
-        for _ in range(300):
-            stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE)).sendall(sent)
-        for _ in range(3):
-            assert httpx.get(f"{process.url}/live", timeout=PATIENCE).status_code == 200
-            assert httpx.post(f"{process.url}{CHAT_PATH}", json=chat, timeout=PATIENCE).status_code == 200
-        assert process.log.count("file descriptors run out") == 1

@@ -17,7 +17,6 @@ from tests.support.openai_client import (
     ask,
     chunks_of,
     figures,
-    ids_of,
     joined,
     messages,
     said,
@@ -29,7 +28,6 @@ SUMMARY = (
     "Summarize: On Sunday Ivy went to the garden with Zoe. The weather was warm and the way was long. At the garden "
     "they saw a small fox and many people. In the evening they came home and told everyone about the day."
 )
-LAYERS = CONFIG["num_hidden_layers"]
 
 
 def test_the_client_lists_and_retrieves_the_model(client: Any) -> None:
@@ -86,31 +84,6 @@ def test_drafting_changes_no_token(client: Any, sampling: dict[str, Any]) -> Non
                 assert figures(drafted)["num_draft_tokens"] > 0
 
 
-def test_speculation_figures_fit_together(client: Any) -> None:
-    reply = ask(client, STORY, "layerskip", max_tokens=50, **GREEDY)
-    seen = figures(reply)
-    assert 0 < seen["num_accepted_draft_tokens"] <= seen["num_draft_tokens"]
-    assert seen["num_rounds"] < reply.usage.completion_tokens == 50
-    assert seen["num_rounds"] + seen["num_accepted_draft_tokens"] == 50  # every round adds the target's own token
-    assert seen["mean_acceptance_length"] == pytest.approx(50 / seen["num_rounds"])
-    assert seen["draft_acceptance_rate"] == pytest.approx(seen["num_accepted_draft_tokens"] / seen["num_draft_tokens"])
-    skipped = LAYERS - round(LAYERS / 4)  # a quarter of the layers runs
-    assert (seen["skipped_attention"], seen["skipped_mlp"]) == (skipped, skipped)
-    assert seen["tokens_per_second"] > 0
-
-
-def test_usage_counts_prompt_and_completion_tokens(client: Any) -> None:
-    prompt = "Which words does the prefix cache hold when it holds none of these words? Tell me all of them!"
-    expected = len(ids_of(f"<|user|>{prompt}<|end|><|assistant|>"))
-    cached = []
-    for _ in range(2):
-        usage = ask(client, prompt, max_tokens=9, extra_body={"ignore_eos": True}, **GREEDY).usage
-        assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (expected, 9, expected + 9)
-        cached.append(usage.prompt_tokens_details.cached_tokens)
-    assert cached == [0, (expected - 1) // 16 * 16]
-    assert cached[1] > 0
-
-
 def test_a_seed_fixes_the_text(client: Any) -> None:
     def text(seed: int | None) -> str:
         return said(ask(client, STORY, max_tokens=40, temperature=2, seed=seed))
@@ -134,19 +107,6 @@ def test_several_choices_differ_and_stream_alike(client: Any) -> None:
     assert [joined(chunks, index) for index in range(3)] == [choice.message.content for choice in reply.choices]
 
 
-@pytest.mark.parametrize("policy", [pytest.param("none", marks=pytest.mark.nightly), "layerskip"])
-def test_a_stop_string_cuts_the_text(client: Any, policy: str) -> None:
-    full = said(ask(client, STORY, policy, **GREEDY))
-    middle = full[30:34]  # wherever the tokens begin and end
-    for stop in (middle, [full[60:75], middle], ["never said", full[5:7]]):
-        where = min(found for word in ([stop] if isinstance(stop, str) else stop) if (found := full.find(word)) >= 0)
-        reply = ask(client, STORY, policy, stop=stop, **GREEDY)
-        assert (said(reply), reply.choices[0].finish_reason) == (full[:where], "stop")
-        assert reply.usage.completion_tokens <= len(ids_of(full[:where])) + 8
-        assert joined(chunks_of(client, STORY, policy, stop=stop, **GREEDY)) == full[:where]
-    assert said(ask(client, STORY, policy, stop=["never said"], **GREEDY)) == full
-
-
 def test_finish_reason_tells_the_end_of_text_from_the_limit(client: Any) -> None:
     ended = ask(client, SQL, **GREEDY)
     length = ended.usage.completion_tokens
@@ -168,31 +128,6 @@ def test_the_last_position_of_the_context_is_used(client: Any) -> None:
         model=MODEL, prompt=[9] * (LENGTH - 8), max_tokens=8, extra_body={"ignore_eos": True}
     )
     assert (reply.usage.total_tokens, reply.choices[0].finish_reason) == (LENGTH, "length")
-
-
-def test_completions_take_text_and_ids_alone_and_in_lists(client: Any) -> None:
-    first, second = "Once upon a time", "The cat and the dog went to"
-
-    def texts(prompt: Any, **options: Any) -> list[str]:
-        reply = client.completions.create(model=MODEL, prompt=prompt, max_tokens=12, **GREEDY, **options)
-        assert [choice.index for choice in reply.choices] == list(range(len(reply.choices)))
-        return [choice.text for choice in reply.choices]
-
-    both = [*texts(first), *texts(second)]
-    assert both[0] != both[1]
-    assert texts([first, second]) == both
-    assert texts(ids_of(first)) == both[:1]
-    assert texts([ids_of(first), ids_of(second)]) == both
-    assert texts([first, second], n=2) == [both[0], both[0], both[1], both[1]]
-    streamed = ["", ""]
-    for chunk in client.completions.create(model=MODEL, prompt=[first, second], max_tokens=12, stream=True, **GREEDY):
-        for choice in chunk.choices:
-            streamed[choice.index] += choice.text
-    assert streamed == both
-    endless: Any = {"extra_body": {"ignore_eos": True}, **GREEDY}
-    usage = client.completions.create(model=MODEL, prompt=[first, second], **endless).usage
-    assert usage.prompt_tokens == len(ids_of(first)) + len(ids_of(second))
-    assert usage.completion_tokens == 2 * 16  # the default
 
 
 def test_concurrent_requests_get_the_replies_of_lone_ones(server: Process, client: Any) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import math
 from typing import Any, Literal
 
 import httpx
@@ -12,19 +10,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from tests.support.openai_client import (
-    GREEDY,
-    POLICIES,
-    STORY,
-    TIME,
-    WEATHER,
-    ask,
-    chunks_of,
-    figures,
-    ids_of,
-    messages,
-    said,
-)
+from tests.support.openai_client import GREEDY, POLICIES, STORY, ask, figures, ids_of, messages, said
 from tests.support.serving import MODEL, Process
 
 QUESTION = "What is the weather in Bern for 3 days?"
@@ -43,43 +29,6 @@ class Trip(BaseModel):
 
     city: Literal["Bern", "Oslo"]
     days: Literal[1, 2, 3]
-
-
-@pytest.mark.parametrize("policy", ["none", "layerskip"])
-def test_logprobs_of_a_chat_are_consistent(client: Any, policy: str) -> None:
-    reply = ask(client, STORY, policy, max_tokens=20, logprobs=True, top_logprobs=3, **GREEDY)
-    logprobs = reply.choices[0].logprobs
-    assert len(logprobs.content) == reply.usage.completion_tokens
-    whole = b"".join(bytes(entry.bytes or []) for entry in logprobs.content)
-    assert whole.decode() == said(reply)
-    for entry in logprobs.content:
-        assert len(entry.top_logprobs) == 3
-        assert entry.top_logprobs[0].token == entry.token, "greedy decoding takes the likeliest token"
-        assert entry.logprob == entry.top_logprobs[0].logprob <= 0
-        assert sum(math.exp(top.logprob) for top in entry.top_logprobs) <= 1 + 1e-4
-    chunks = chunks_of(client, STORY, policy, max_tokens=20, logprobs=True, top_logprobs=3, **GREEDY)
-    streamed = [entry for chunk in chunks for c in chunk.choices if c.logprobs for entry in c.logprobs.content or []]
-    assert [entry.token for entry in streamed] == [entry.token for entry in logprobs.content]
-
-
-def test_logprobs_and_echo_of_a_completion_are_consistent(client: Any) -> None:
-    options: Any = {
-        "model": MODEL,
-        "prompt": "Once upon",
-        "max_tokens": 8,
-        "extra_body": {"ignore_eos": True},
-        **GREEDY,
-    }
-    reply = client.completions.create(logprobs=2, **options)
-    logprobs = reply.choices[0].logprobs
-    shown = ["" if token.startswith("<|") else token for token in logprobs.tokens or []]
-    assert "".join(shown) == reply.choices[0].text
-    assert logprobs.text_offset == [len("".join(shown[:i])) for i in range(len(shown))]
-    echoed = client.completions.create(echo=True, **options)
-    assert echoed.choices[0].text == "Once upon" + reply.choices[0].text
-    silent = client.completions.create(model=MODEL, prompt="Once upon", max_tokens=0, echo=True)
-    assert silent.choices[0].text == "Once upon"
-    assert silent.usage.completion_tokens == 0
 
 
 @pytest.mark.parametrize("policy", ["none", "layerskip"])
@@ -103,27 +52,6 @@ def test_an_echo_has_log_probabilities(client: Any, policy: str) -> None:
         assert scored.token_logprobs[part] == pytest.approx(written.token_logprobs, abs=1e-4)
         for token, top in zip(scored.tokens[part], scored.top_logprobs[part], strict=True):
             assert max(top, key=lambda name: top[name]) == token, "greedy decoding takes the likeliest token"
-
-
-@pytest.mark.parametrize("policy", ["none", "layerskip"])
-@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "get_weather"}}])
-def test_forced_tools_are_called_with_valid_arguments(client: Any, choice: Any, policy: str) -> None:
-    options = {"tools": [WEATHER, TIME], "tool_choice": choice, "max_tokens": 200, **GREEDY}
-    reply = ask(client, QUESTION, policy, **options)
-    assert reply.choices[0].finish_reason in ("tool_calls", "length")
-    calls = reply.choices[0].message.tool_calls
-    assert calls
-    for call in calls:
-        assert call.type == "function"
-        assert call.function.name in ("get_weather", "get_time")
-        if reply.choices[0].finish_reason == "tool_calls" and call.function.name == "get_weather":
-            arguments = json.loads(call.function.arguments)
-            assert arguments.keys() == {"city", "days"}
-            assert 1 <= arguments["days"] <= 9
-    deltas = [chunk.choices[0].delta for chunk in chunks_of(client, QUESTION, policy, **options) if chunk.choices]
-    parts = [part for delta in deltas for part in delta.tool_calls or [] if part.index == 0]
-    arguments = "".join(part.function.arguments or "" for part in parts)
-    assert arguments == calls[0].function.arguments
 
 
 def test_the_async_client_parses_and_calls_tools_all_at_once(server: Process) -> None:
@@ -170,28 +98,6 @@ def test_the_async_client_parses_and_calls_tools_all_at_once(server: Process) ->
     assert name == "Trip"
     assert isinstance(trip, Trip)
     assert trips == [trips[0]] * len(POLICIES)
-
-
-def test_a_tool_result_is_answered(client: Any) -> None:
-    function = {"name": "get_weather", "arguments": '{"city": "Bern"}'}
-    talk: Any = [
-        *messages("What is the weather in Bern?"),
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {"id": "c1", "type": "function", "function": function},
-            ],
-        },
-        {"role": "tool", "tool_call_id": "c1", "content": ""},
-    ]
-    replies = []
-    for condition, temperature in (("sunny", 21), ("rain", 9)):
-        talk[-1]["content"] = f'{{"condition": "{condition}", "temperature": {temperature}}}'
-        reply = client.chat.completions.create(model=MODEL, messages=talk, tools=[WEATHER], max_tokens=60, **GREEDY)
-        replies.append(reply.choices[0].message.content)
-    assert "21" in replies[0]
-    assert "9" in replies[1]
 
 
 def test_the_final_message_can_be_continued(client: Any) -> None:
