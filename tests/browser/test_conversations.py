@@ -382,20 +382,6 @@ def test_the_page_works_with_broken_storage(server: Process, visit: Visit, kind:
     expect(visitor[".message.user .text"]).to_have_text("First")
 
 
-def test_tokens_of_an_unknown_kind_are_shown_as_text(visitor: Visitor) -> None:
-    """A script in another page of this origin could write to the storage."""
-    visitor.page.evaluate(
-        """() => {
-          const said = { role: "assistant", content: "**kept**", tokens: [["<b>x</b>", "evil"]], facts: { a: 1 } };
-          const messages = [{ role: "user", content: "Hi" }, said];
-          localStorage.setItem("knapserve.chat.x", JSON.stringify({ title: "Old", updated: "?", messages }));
-        }"""
-    )
-    visitor.reload()
-    visitor["#chat-list .title"].click()
-    expect(visitor.last_text.locator("strong")).to_have_text("kept")
-
-
 def test_settings_survive_a_reload_and_the_key_does_not(visitor: Visitor) -> None:
     visitor.set(
         system="Be kind.", temperature="0.5", top_p="0.8", seed="7", limit="9", key="secret", others='{"top_k": 5}'

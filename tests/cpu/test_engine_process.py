@@ -19,14 +19,7 @@ import pytest
 import torch
 
 from engine.config.engine import EngineConfig
-from engine.errors import (
-    ContextLengthError,
-    EngineDeadError,
-    EngineDrainingError,
-    ModelError,
-    QueueFullError,
-    RequestError,
-)
+from engine.errors import ContextLengthError, EngineDeadError, ModelError, QueueFullError, RequestError
 from engine.host.channel import Channel, packed
 from engine.host.client import TokenStream
 from engine.host.process import EngineLaunch, EngineProcess
@@ -155,16 +148,6 @@ async def check_that_a_killed_engine_fails_every_request(engine: EngineProcess) 
     assert not engine.stats().ready
     with pytest.raises(EngineDeadError):
         engine.submit(GenerateRequest("late", chat_ids(engine, "snow"), SHORT))
-
-
-@pytest.mark.nightly
-async def test_a_running_request_fails_when_the_engine_drains(config: EngineConfig) -> None:
-    async with running(config) as engine:
-        stream = engine.submit(GenerateRequest("river", chat_ids(engine, "river"), ENDLESS))
-        await anext(stream)
-        await engine.drain(0)
-        with pytest.raises(EngineDrainingError):
-            await rest(stream)
 
 
 @pytest.mark.slow

@@ -215,10 +215,6 @@ def test_a_grammar_ends_an_answer_even_if_its_end_is_ignored(core: EngineCore, i
     assert last.finish_reason == "stop"
 
 
-def test_an_answer_cut_short_has_finish_reason_length(core: EngineCore, ids: list[tuple[int, ...]]) -> None:
-    assert run(core, ids[0], SamplingParams(4, 0.0, grammar=JSON), "none")[1].finish_reason == "length"
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_masks_equal_those_of_a_matcher_that_never_rolls_back(core: EngineCore, begin: Begin, seed: int) -> None:
     """Drafts are accepted, rejected, or forbidden by the grammar."""
@@ -261,30 +257,6 @@ def test_masks_equal_those_of_a_matcher_that_never_rolls_back(core: EngineCore, 
                 said.append(token)
     text = core.tokenizer.decode(said)
     assert text.startswith("{")
-
-
-def too_complex() -> str:
-    """A valid grammar that exceeds the library's limits once the object has begun."""
-    optional = {f"p{i}": {"type": "string", "pattern": f"^(a|b|c{i})*$"} for i in range(6000)}
-    return LLMatcher.grammar_from_json_schema({"type": "object", "properties": optional, "additionalProperties": False})
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("policy", [pytest.param("none", marks=pytest.mark.nightly), "layerskip"])
-def test_a_grammar_too_complex_to_follow_fails_its_request_alone(
-    model: LoadedModel, ids: list[tuple[int, ...]], policy: str
-) -> None:
-    patient = GrammarConfig(build_seconds=60.0, step_seconds=60.0, memory=2**30)
-    core = model.core(EngineConfig(policies=(LayerSkipConfig(exit=model.spec.layers - 2),), grammar=patient))
-    alone = answer(core, ids[:1], replace(GREEDY, max_tokens=24, ignore_eos=True), [policy])
-    core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=too_complex()), policy))
-    core.add(GenerateRequest("0", ids[0], replace(GREEDY, max_tokens=24, ignore_eos=True), policy))
-    events = drain(core)
-    failed = failures(events)
-    assert [*failed] == ["other"]
-    assert isinstance(failed["other"], RequestError)
-    assert failed["other"].param == "response_format"
-    assert tokens_of(events, "0") == alone[0]
 
 
 def test_a_tokenizer_may_have_more_tokens_than_the_model(core: EngineCore) -> None:

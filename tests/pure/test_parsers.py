@@ -229,13 +229,6 @@ def test_any_mixture_of_markers_is_parsed_alike_wherever_it_is_cut(data: st.Data
     assert parsed(make, pieces) == parsed(make, [text]) == parsed(make, list(text))
 
 
-@given(st.text(st.sampled_from("ab <>tool_c/\n \t{}[]"), max_size=30), st.sampled_from([None, "hermes", "mistral"]))
-def test_a_text_without_calls_is_returned_unchanged(text: str, tools: str | None) -> None:
-    """Texts that contain a marker by chance are skipped."""
-    if not any(marker in text for marker in ("<tool_call>", "</tool_call>", "[TOOL_CALLS]")):
-        assert parsed(maker(tools, reasoning=tools is None), list(text))[0] == text
-
-
 @pytest.mark.parametrize(
     ("make", "before"), [(HERMES, '<tool_call>{"name": "f", "arguments": '), (MISTRAL, "[TOOL_CALLS]f[ARGS]")]
 )
@@ -270,15 +263,3 @@ def test_the_last_white_space_around_calls_is_kept_between_texts(parts: list[str
     if called and last is not first:
         gaps[-1] = ""
     assert parsed(HERMES, [message])[0] == "a".join(gaps)
-
-
-def test_arguments_are_streamed_before_the_call_is_complete() -> None:
-    parser = HERMES()
-    seen = ""
-    for character in f"<tool_call>{WEATHER}":
-        seen += "".join(delta.arguments for delta in parser.push(character))
-    assert seen.endswith('a \\"b\\" {"}')
-
-
-def test_without_tools_and_reasoning_there_is_no_parser() -> None:
-    assert make_parser(None, reasoning=False, thinking=False) is None
