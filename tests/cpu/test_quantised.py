@@ -196,26 +196,6 @@ def test_weights_equal_those_of_the_compressed_tensors_library(kind: str) -> Non
     assert torch.equal(dequantise(reading(parsed(**config), tensors, (96, 256))), meant)
 
 
-def test_awq_and_fp8_blocks_equal_those_of_the_compressed_tensors_library() -> None:
-    pytest.importorskip("compressed_tensors")
-    from compressed_tensors.compressors import BaseCompressor
-    from compressed_tensors.entrypoints.convert.converters.autoawq import AutoAWQConverter
-    from compressed_tensors.entrypoints.convert.converters.fp8block_dequantizer import FP8BlockDequantizer
-    from compressed_tensors.quantization import QuantizationScheme
-
-    tensors, meant = stored(KINDS["awq"])
-    tensors[STEM + "scales"] = tensors[STEM + "scales"].float()
-    assert torch.equal(dequantise(reading(parsed(**KINDS["awq"].config), tensors, (96, 256))), meant)
-    converted = {key.removeprefix(STEM): part for key, part in AutoAWQConverter(group_size=64).process(tensors).items()}
-    scheme = QuantizationScheme(**KINDS["w4a16-asymmetric"].config["config_groups"]["group_0"])
-    compressor = BaseCompressor.get_value_from_registry("pack-quantized")
-    assert torch.equal(compressor.decompress(converted, scheme)["weight"], meant)
-
-    tensors, meant = stored(KINDS["fp8"], (192, 160))
-    assert torch.equal(dequantise(reading(parsed(**KINDS["fp8"].config), tensors, (192, 160))), meant)
-    assert torch.equal(FP8BlockDequantizer(dtype=torch.float32).process(tensors)[STEM + "weight"], meant)
-
-
 # Which weights
 
 
