@@ -160,17 +160,6 @@ def test_bench_compares_several_menus_in_one_run(knapserve: Run) -> None:
     assert [row["policy"] for row in result["rows"]] == ["none", "knapspec:menu=skip", "knapspec:menu=low-bit"]
 
 
-@pytest.mark.nightly  # `make test` has test_bench_serve_asks_servers_the_engine_and_generate_in_one_run
-@UNCLOSED
-def test_bench_runs_transformers_beside_the_engine(knapserve: Run) -> None:
-    flags = (*PROMPTS, "--limit", "1", "--max-tokens", "4", "--ignore-eos", "--max-model-len", "256")
-    process = knapserve("bench", "decode", "--policies", "none", "--hf", *flags)
-    assert process.returncode == 0, process.stderr
-    ours, theirs = json.loads(process.stdout.splitlines()[-1])["rows"]
-    assert (ours["policy"], theirs["policy"]) == ("none", "hf-generate")
-    assert min(ours["tokens_per_second"], theirs["tokens_per_second"]) > 0
-
-
 @UNCLOSED
 def test_bench_serve_asks_servers_the_engine_and_generate_in_one_run(knapserve: Run, server: Process) -> None:
     flags = ("--url", server.url, "--url", f"{server.url}/v1", "--engine", "--hf", "--policy", "none")

@@ -31,7 +31,6 @@ WEATHER: Any = {
         },
     },
 }
-TIME: Any = {"type": "function", "function": {"name": "get_time", "parameters": {"type": "object", "properties": {}}}}
 
 
 def ids_of(text: str) -> list[int]:
