@@ -94,7 +94,7 @@ def make_case(seed: int, index: int) -> tuple[str, Files]:
         head = _damaged_json(content[8 : 8 + length], draw, ODD)
         content = struct.pack("<Q", len(head)) + head + content[8 + length :]
     elif file.endswith(".json"):
-        content = _damaged_json(content, draw, _TOKENIZER + ODD if file == "tokenizer.json" else ODD)
+        content = _damaged_json(content, draw, _TOKENIZER + ODD if file == "tokenizer.json" else [*ODD, 10**4500])
     else:
         content = draw.choice((*_TEMPLATES, damaged(content, draw)))
     return f"{name}: {file}", folder | {file: content}

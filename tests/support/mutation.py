@@ -8,7 +8,7 @@ from typing import Any
 
 _HUGE = 10**399 + 7
 ODD: list[Any] = [
-    *(None, True, 0, 1, -1, 2**31, 2**63, -(2**63), 2**64, _HUGE, -_HUGE, 10**4500, 0.5, 1e-320, 1e308, float("nan")),
+    *(None, True, 0, 1, -1, 2**31, 2**63, -(2**63), 2**64, _HUGE, -_HUGE, 0.5, 1e-320, 1e308, float("nan")),
     *("", "x", "a" * 3000, "é\u0000\ud7ff\U0001f98a", "\ud800", "((a+)+)+$", "re:(", "<|im_end|>", "../x", "{{", "1"),
     *([], {}, [[]], [None], {"": ""}, [0] * 300),
 ]  # fmt: skip
@@ -31,7 +31,7 @@ def mutated(value: Any, draw: Random, odd: list[Any] = ODD) -> Any:
         at = draw.randrange(len(value) + 1)
         return value[:at] + draw.choice([*string.printable, "\u2028", "<|im_start|>", value]) + value[at:]
     if isinstance(value, int | float) and draw.random() < 0.4:
-        return draw.choice([value + 1, -value, value * 1000, value / 2])
+        return draw.choice([value + 1, -value, value * 1000])
     return draw.choice(odd)
 
 
