@@ -20,7 +20,6 @@ from engine.config.engine import EngineConfig
 from engine.errors import ConfigError, ModelError
 from engine.kv.cache import PagedCache
 from engine.kv.pages import CacheSize
-from engine.runtime.build import LoadedModel
 from tests.support.cores import GREEDY, answer, load, tiny_model
 
 BASE: dict[str, Any] = {
@@ -231,20 +230,6 @@ def test_a_name_that_is_neither_a_path_nor_a_hub_id_is_refused(monkeypatch: pyte
             hub.resolve(name)
     assert hub.display_name("owner/name") == "owner/name"
     assert hub.display_name(str(tmp_path)) == tmp_path.name
-
-
-@pytest.mark.slow
-def test_a_hub_id_resolves_to_the_cached_snapshot(monkeypatch: pytest.MonkeyPatch, whole: Path, tmp_path: Path) -> None:
-    snapshot = tmp_path / "models--owner--name" / "snapshots" / ("0" * 40)
-    snapshot.mkdir(parents=True)
-    (tmp_path / "models--owner--name" / "refs").mkdir()
-    (tmp_path / "models--owner--name" / "refs" / "main").write_text("0" * 40)
-    copy_of(whole, snapshot)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    model = LoadedModel(EngineConfig(model="owner/name", profile_dir=tmp_path))
-    assert model.source.directory == snapshot
-    assert model.core(EngineConfig(model="owner/name")).info.model == "owner/name"
 
 
 def test_sampling_defaults_come_from_generation_config(tmp_path: Path) -> None:

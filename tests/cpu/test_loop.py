@@ -14,7 +14,6 @@ from engine.core.engine import EngineCore
 from engine.errors import (
     ContextLengthError,
     EngineDeadError,
-    EngineDrainingError,
     QueueFullError,
     RequestError,
     RequestFailedError,
@@ -38,12 +37,9 @@ def model() -> LoadedModel:
     return load(max_model_len=2048)
 
 
-@pytest.fixture(params=[16])
-def core(request: pytest.FixtureRequest, model: LoadedModel) -> EngineCore:
-    return model.core(EngineConfig(max_num_seqs=request.param))
-
-
-ONE_AT_A_TIME = pytest.mark.parametrize("core", [1], indirect=True)
+@pytest.fixture
+def core(model: LoadedModel) -> EngineCore:
+    return model.core(EngineConfig(max_num_seqs=16))
 
 
 class Observed(Delegate):
@@ -259,29 +255,6 @@ async def test_a_request_that_cannot_begin_fails_alone(
         await collect(streams[1])
     assert [tokens_of(said)] == alone(model, "a")
     assert session.engine.stats().failure is None
-
-
-@ONE_AT_A_TIME
-async def test_draining_fails_requests_that_outlast_its_timeout(session: Observed) -> None:
-    running, waiting = session.submit("snow", ENDLESS), session.submit("a river", ENDLESS)
-    session.release(2)
-    await session.report(lambda report: (report.running, report.waiting) == (1, 1))
-    drain = asyncio.create_task(session.engine.drain(30))
-    await until(lambda: session.engine.stats().draining)
-    session.clock.time = 29.9
-    readings = session.clock.readings
-    await until(lambda: session.clock.readings >= readings + 3)
-    assert (await anext(running)).token_ids  # the stream has not failed
-    session.clock.time = 30.1
-    for stream in (running, waiting):
-        with pytest.raises(EngineDrainingError):
-            await collect(stream)
-        assert await collect(stream) == []
-    session.release()
-    await drain
-    assert threads() == []
-    stats = session.engine.stats()
-    assert (stats.draining, stats.ready, stats.failure) == (True, False, None)
 
 
 async def test_an_idle_engine_starts_and_drains(session: Observed) -> None:

@@ -147,19 +147,6 @@ def test_a_held_request_does_not_hold_up_others() -> None:
     world.drain()
 
 
-@pytest.mark.parametrize("ready", [0, 3])
-def test_cancelling_frees_the_slab_for_the_same_round(ready: int) -> None:
-    world = World(Setting(slabs=1, spare=0))
-    first, second = world.add([1, 2], LONG), world.add([2, 1], LONG)
-    for _ in range(ready):
-        world.step()
-    world.cancel(first.request.id)
-    world.step()
-    assert [r.id for r in world.scheduler.running] == [second.request.id]
-    world.drain()
-    assert first.request.finish_reason is FinishReason.CANCELLED
-
-
 def test_drafts_leave_half_of_the_rows_to_prompts() -> None:
     world = World(
         Setting(block_size=1, blocks_per_slab=40, spare=80, max_rows=8, gamma=8, max_num_seqs=2, always_draft=True)
