@@ -283,7 +283,8 @@ def test_the_figures_of_a_comparison_are_those_of_the_drafting_answer(visitor: V
     assert visitor["#plans .cells"].count() == len(drafting.plans)
 
 
-def test_a_chat_remembers_until_it_is_cleared(visitor: Visitor) -> None:
+def test_a_chat_remembers_until_it_is_cleared(server: Process, visitor: Visitor) -> None:
+    """Also while it is answered."""
     visitor.set(system="Be kind.", temperature="0.5", limit="", others='{"top_p": 0.9}')
     first = visitor.ask("Hello!\nWho are you?")
     system, question = {"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello!\nWho are you?"}
@@ -296,13 +297,7 @@ def test_a_chat_remembers_until_it_is_cleared(visitor: Visitor) -> None:
     visitor["#clear"].click()
     assert visitor[".message"].count() == 0
     assert visitor.focused() == "text"
-    visitor.set(system="")
-    assert visitor.ask("Hi").request["messages"] == [{"role": "user", "content": "Hi"}]
-
-
-def test_clearing_a_running_chat_leaves_nothing_behind(server: Process, visitor: Visitor) -> None:
-    visitor.set(**LONG).type(STORY)
-    visitor.answer.locator(".drafted").first.wait_for(state="attached")
+    visitor.set(system="").begin()
     visitor["#clear"].click()
     until(lambda: server.requests == 0, "the request to be cancelled")
     visitor.set(limit="20", others="")
@@ -455,20 +450,18 @@ def test_the_page_survives_a_restart_of_its_server(visit: Visit, flags: tuple[st
 # -- how it looks ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("width", [320, 390, 861, 1280])
-def test_nothing_is_wider_than_the_screen(server: Process, visit: Visit, width: int) -> None:
-    visitor = visit(server.url, viewport={"width": width, "height": 640}).ready()
-    assert visitor.overflow() <= 0
+def test_nothing_is_wider_than_the_screen(visitor: Visitor) -> None:
     visitor.set(limit="60").ask(CODE)
     visitor.set(system="w" * 200).ask("long" * 100)
     visitor["#settings summary"].click()
-    assert visitor.overflow() <= 0
-    outside = visitor["button, input, textarea, canvas, table"].evaluate_all(
-        "(all) => all.filter((e) => e.offsetParent && (e.getBoundingClientRect().right > innerWidth"
-        " || e.getBoundingClientRect().left < 0)).map((e) => e.id)"
-    )
-    assert outside == []
+    for width in (320, 390, 861, 1280):
+        visitor.page.set_viewport_size({"width": width, "height": 640})
+        assert visitor.overflow() <= 0
+        outside = visitor["button, input, textarea, canvas, table"].evaluate_all(
+            "(all) => all.filter((e) => e.offsetParent && (e.getBoundingClientRect().right > innerWidth"
+            " || e.getBoundingClientRect().left < 0)).map((e) => e.id)"
+        )
+        assert outside == []
 
 
 _CONTRAST = """(all) => {

@@ -62,9 +62,17 @@ def play(world: World, actions: list[tuple[object, ...]]) -> None:
     world.drain()
 
 
-@examples(300)
-@given(SETTINGS, st.integers(0, 99), st.lists(ACTIONS, min_size=6, max_size=60))
+@examples(240)
+@given(SETTINGS, st.integers(0, 99), st.lists(ACTIONS, min_size=6, max_size=30))
 def test_any_interleaving_gives_the_tokens_of_plain_decoding(
+    setting: Setting, seed: int, actions: list[tuple[object, ...]]
+) -> None:
+    play(World(setting, seed), actions)
+
+
+@examples(60)
+@given(SETTINGS, st.integers(0, 99), st.lists(ACTIONS, min_size=60, max_size=60))
+def test_long_runs_give_the_tokens_of_plain_decoding(
     setting: Setting, seed: int, actions: list[tuple[object, ...]]
 ) -> None:
     play(World(setting, seed), actions)
@@ -145,6 +153,19 @@ def test_a_held_request_does_not_hold_up_others() -> None:
     world.step()
     assert [r.id for r in world.scheduler.running] == ["r0", "r2"]
     world.drain()
+
+
+@pytest.mark.parametrize("ready", [0, 3])
+def test_cancelling_frees_the_slab_for_the_same_round(ready: int) -> None:
+    world = World(Setting(slabs=1, spare=0))
+    first, second = world.add([1, 2], LONG), world.add([2, 1], LONG)
+    for _ in range(ready):
+        world.step()
+    world.cancel(first.request.id)
+    world.step()
+    assert [r.id for r in world.scheduler.running] == [second.request.id]
+    world.drain()
+    assert first.request.finish_reason is FinishReason.CANCELLED
 
 
 def test_drafts_leave_half_of_the_rows_to_prompts() -> None:

@@ -7,8 +7,9 @@ import socket
 import statistics
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
@@ -86,13 +87,15 @@ class Probe:
     """Asks for one token, and whether the server lives, again and again, until it is left."""
 
     def __init__(self, server: Server) -> None:
-        self._server = server
         self._over = threading.Event()
         self.tokens: list[float] = []  # seconds of each request
         self.lives: list[float] = []
         self.texts: set[str] = set()
         self.failures = 0
-        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._ask, self._look)]
+        body = json.dumps(_PROBE).encode()
+        token = partial(server.post, "/v1/completions", body), self.tokens
+        live = partial(server.get, "/live"), self.lives
+        self._threads = [threading.Thread(target=self._ask, args=each, daemon=True) for each in (token, live)]
 
     def __enter__(self) -> Probe:
         for thread in self._threads:
@@ -104,23 +107,14 @@ class Probe:
         for thread in self._threads:
             thread.join()
 
-    def _ask(self) -> None:
-        body = json.dumps(_PROBE).encode()
+    def _ask(self, send: Callable[[], tuple[int, bytes]], seconds: list[float]) -> None:
         while not self._over.wait(_PAUSE):
             started = time.perf_counter()
-            status, reply = self._server.post("/v1/completions", body)
-            self.tokens.append(time.perf_counter() - started)
-            if status == 200:
-                self.texts.add(json.loads(reply)["choices"][0]["text"])
-            else:
-                self.failures += 1
-
-    def _look(self) -> None:
-        while not self._over.wait(_PAUSE):
-            started = time.perf_counter()
-            status, _ = self._server.get("/live")
-            self.lives.append(time.perf_counter() - started)
+            status, reply = send()
+            seconds.append(time.perf_counter() - started)
             self.failures += status != 200
+            if status == 200 and seconds is self.tokens:
+                self.texts.add(json.loads(reply)["choices"][0]["text"])
 
     @staticmethod
     def milliseconds(seconds: list[float]) -> tuple[float, float, float]:
