@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 import pytest
@@ -54,21 +54,14 @@ CONTEXT = 128  # tokens: the most that any request costs
 REPLIES = replies, message_replies
 
 
-class Target(NamedTuple):
-    """A server under test: its address and a client of it."""
-
-    url: str
-    http: httpx.Client
-
-
 @pytest.fixture(scope="module", params=["fake", pytest.param("real", marks=pytest.mark.nightly)])
-def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """A server whose short context keeps every request quick; with a fake engine, or a real one."""
     if request.param == "fake":
         engine = FakeEngine()
         engine.info = replace(INFO, max_model_len=CONTEXT)
         live = Live(engine, ServerConfig(served_model_name=(MODEL,), max_n=2, response_store=1 << 20))
-        yield Target(live.url, live.client)
+        yield live.client
         assert live.client.get("/health").status_code == 200
         assert not engine.running
         live.close()
@@ -77,21 +70,15 @@ def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     flags = ("--max-model-len", str(CONTEXT), "--max-n", "2", "--response-store", "1MiB")
     directory = request.getfixturevalue("profile_dir")
     with Process(tmp_path_factory.mktemp("fuzz") / "stderr", "--profile-dir", str(directory), *flags) as process:
-        yield Target(process.url, process.http)
+        yield process.http
         assert process.http.get("/health").status_code == 200
         assert process.requests == 0
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[requests.Session]:
-    with requests.Session() as session:
-        yield session
-
-
-@pytest.fixture(scope="module")
-def document(small: Target) -> dict[str, Any]:
+def document(small: httpx.Client) -> dict[str, Any]:
     """The server's document, made strict: replies may have no keys that it does not name."""
-    document: dict[str, Any] = small.http.get("/openapi.json").json()
+    document: dict[str, Any] = small.get("/openapi.json").json()
     for name, schema in document["components"]["schemas"].items():
         if any(hasattr(module, name) for module in REPLIES):
             schema["additionalProperties"] = False
@@ -111,16 +98,12 @@ def check_end(path: str, kind: str, content: bytes) -> None:
 
 
 def fuzz(
-    schema: BaseSchema,
-    operation: tuple[str, str],
-    mode: GenerationMode,
-    url: str,
-    session: requests.Session,
-    count: int,
+    client: httpx.Client, schema: BaseSchema, operation: tuple[str, str], mode: GenerationMode, count: int
 ) -> set[int]:
     """Send `count` requests and check every reply. Returns the statuses."""
     method, path = operation
     seen: set[int] = set()
+    session, url = requests.Session(), str(client.base_url).rstrip("/")
 
     @settings(examples(count), suppress_health_check=list(HealthCheck))
     @given(schema[path][method].as_strategy(generation_mode=mode))
@@ -130,7 +113,8 @@ def fuzz(
         seen.add(reply.status_code)
         check_end(path, reply.headers["content-type"], reply.content)
 
-    check()
+    with session:
+        check()
     return seen
 
 
@@ -152,17 +136,17 @@ def test_every_endpoint_is_tried(document: dict[str, Any]) -> None:
     ],
 )
 def test_random_requests_without_a_body_get_documented_replies(
-    small: Target, session: requests.Session, documented: BaseSchema, method: str, path: str, status: int
+    small: httpx.Client, documented: BaseSchema, method: str, path: str, status: int
 ) -> None:
-    assert fuzz(documented, (method, path), GenerationMode.POSITIVE, small.url, session, 20) == {status}
+    assert fuzz(small, documented, (method, path), GenerationMode.POSITIVE, 20) == {status}
 
 
 @pytest.mark.parametrize("path", POST)
-def test_recorded_requests_get_documented_replies(small: Target, documented: BaseSchema, path: str) -> None:
+def test_recorded_requests_get_documented_replies(small: httpx.Client, documented: BaseSchema, path: str) -> None:
     statuses = set()
     recorded = [request.get("body") for request in RECORDED if request["path"] == path]
     for body in (POST[path], *(body for body in recorded if UNDOCUMENTED not in (body or {}))):
-        reply = small.http.post(path, json=body)
+        reply = small.post(path, json=body)
         documented[path]["POST"].Case(body=body).validate_response(reply, checks=CHECKS)
         check_end(path, reply.headers["content-type"], reply.content)
         statuses.add(reply.status_code)
@@ -172,14 +156,14 @@ def test_recorded_requests_get_documented_replies(small: Target, documented: Bas
 @pytest.mark.parametrize("mode", GenerationMode)
 @pytest.mark.parametrize("path", POST)
 def test_random_requests_of_any_values_get_documented_replies(
-    small: Target, session: requests.Session, documented: BaseSchema, path: str, mode: GenerationMode
+    small: httpx.Client, documented: BaseSchema, path: str, mode: GenerationMode
 ) -> None:
     """Requests that the document allows are mostly refused for their values; so are those that it does not allow."""
-    assert 400 in fuzz(documented, ("POST", path), mode, small.url, session, 50)
+    assert 400 in fuzz(small, documented, ("POST", path), mode, 50)
 
 
 @pytest.mark.parametrize("path", POST)
-def test_bodies_of_any_bytes_get_documented_replies(small: Target, documented: BaseSchema, path: str) -> None:
+def test_bodies_of_any_bytes_get_documented_replies(small: httpx.Client, documented: BaseSchema, path: str) -> None:
     valid = json.dumps(POST[path]).encode()
     place = st.integers(0, len(valid))
 
@@ -187,7 +171,7 @@ def test_bodies_of_any_bytes_get_documented_replies(small: Target, documented: B
     @given(place, place, st.binary(max_size=5) | st.sampled_from([b"null", b"[", b"1e999", b"-1", b'"', b"\\ud800"]))
     def check(first: int, last: int, put: bytes) -> None:
         body = valid[: min(first, last)] + put + valid[max(first, last) :]
-        reply = small.http.post(path, content=body, headers={"content-type": "application/json"})
+        reply = small.post(path, content=body, headers={"content-type": "application/json"})
         assert reply.status_code in (200, 400, 404)
         documented[path]["POST"].validate_response(reply)
 

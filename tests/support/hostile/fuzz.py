@@ -18,7 +18,7 @@ _PATIENCE = 2.0  # seconds; a body without a limit gets an answer of the whole c
 # Recorded requests to each endpoint, and how the length of their answers is limited.
 _LIMITS = {CHAT: "max_tokens", TEXT: "max_tokens", "/v1/messages": "max_tokens", "/v1/responses": "max_output_tokens"}
 _RECORDED = [json.loads(line) for line in (REPOSITORY / "tests" / "corpus" / "requests.jsonl").read_text().splitlines()]
-_SEEDS: list[tuple[str, dict[str, Any]]] = [
+SEEDS: list[tuple[str, dict[str, Any]]] = [
     (request["path"], request["body"] | ({_LIMITS[request["path"]]: 2} if request["path"] in _LIMITS else {}))
     for request in _RECORDED
     if isinstance(request.get("body"), dict)
@@ -28,7 +28,7 @@ _SEEDS: list[tuple[str, dict[str, Any]]] = [
 def body(number: int, seed: int) -> tuple[str, bytes]:
     """Return the path and the body of a mutated request; the same number gives the same."""
     draw = random.Random((seed << 32) + number)
-    path, value = draw.choice(_SEEDS)
+    path, value = draw.choice(SEEDS)
     if draw.random() < 0.15 and "response_format" in value:
         schema = draw.choice([*schemas().values()])
         value = value | {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}}
