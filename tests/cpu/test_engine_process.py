@@ -37,6 +37,7 @@ from profiles import store
 from tests.support import PREPARED, REPOSITORY
 from tests.support.cores import ManualClock, answer, chat_ids, load, made_up_profile
 from tests.support.fake import INFO
+from tests.support.serving import runs
 
 pytestmark = pytest.mark.anyio
 
@@ -68,7 +69,7 @@ async def running(config: EngineConfig) -> AsyncIterator[EngineProcess]:
         yield engine
     finally:
         await engine.drain(0)
-    assert not alive(engine.pid), "the child has ended"
+    assert not runs(engine.pid), "the child has ended"
 
 
 async def reported(engine: EngineProcess, condition: Callable[[], bool]) -> None:
@@ -224,13 +225,6 @@ async def test_what_the_child_sends_wrongly_fails_its_streams(sent: bytes, reaso
     os.kill(engine.pid, signal.SIGKILL)
     theirs.close()
     await engine.drain(0)
-
-
-def alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @pytest.mark.parametrize("error", [RequestError("why", param="stop"), ContextLengthError(8, 9, param="messages")])

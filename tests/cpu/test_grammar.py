@@ -221,6 +221,30 @@ def test_masks_equal_those_of_a_matcher_that_never_rolls_back(core: EngineCore, 
     assert text.startswith("{")
 
 
+def too_complex() -> str:
+    """A valid grammar that exceeds the library's limits once the object has begun."""
+    optional = {f"p{i}": {"type": "string", "pattern": f"^(a|b|c{i})*$"} for i in range(6000)}
+    return LLMatcher.grammar_from_json_schema({"type": "object", "properties": optional, "additionalProperties": False})
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_a_grammar_too_complex_to_follow_fails_its_request_alone(
+    model: LoadedModel, ids: list[tuple[int, ...]], policy: str
+) -> None:
+    patient = GrammarConfig(build_seconds=60.0, step_seconds=60.0, memory=2**30)
+    core = model.core(EngineConfig(policies=(LayerSkipConfig(exit=model.spec.layers - 2),), grammar=patient))
+    alone = answer(core, ids[:1], replace(GREEDY, max_tokens=24, ignore_eos=True), [policy])
+    core.add(GenerateRequest("other", ids[2], SamplingParams(60, 1.0, grammar=too_complex()), policy))
+    core.add(GenerateRequest("0", ids[0], replace(GREEDY, max_tokens=24, ignore_eos=True), policy))
+    events = drain(core)
+    failed = failures(events)
+    assert [*failed] == ["other"]
+    assert isinstance(failed["other"], RequestError)
+    assert failed["other"].param == "response_format"
+    assert tokens_of(events, "0") == alone[0]
+
+
 def test_a_tokenizer_may_have_more_tokens_than_the_model(core: EngineCore) -> None:
     size = core.tokenizer.backend.get_vocab_size() - 2
     processors = Processors(core.tokenizer, replace(core.info, vocab_size=size), None, GrammarConfig())
@@ -249,28 +273,6 @@ def marked(core: EngineCore) -> Iterator[tuple[Processors, dict[str, int]]]:
     processors = Processors(Tokenizer(backend), info, None, GrammarConfig())
     yield processors, {marker: backend.token_to_id(marker) for marker in markers}
     processors.close()
-
-
-def test_drafts_roll_back_over_markers(marked: tuple[Processors, dict[str, int]]) -> None:
-    processors, ids = marked
-    rules = tool_call_grammar("hermes", [tool("time")], lambda marker: f"<[{ids[marker]}]>", parallel=True)
-    grammar = grammar_of(None, "", rules, thinking=False, optional=False)
-    assert grammar is not None
-    call = ids_of_text(processors, '\n{"name": "time", "arguments": {}}\n')
-    text = [ids["<tool_call>"], *call]
-    drafted = [ids["</tool_call>"], *ids_of_text(processors, "\n"), *text]
-    for depth in range(1, len(drafted) + 1):
-        matcher = processors.begin(grammar, "")
-        matcher.advance(text)
-        for end in range(depth + 1):
-            assert matcher.allowed(drafted[:end]).any()
-        matcher.advance([ids["</tool_call>"]])
-        for token in drafted[1:]:
-            assert matcher.allowed([])[token]
-            matcher.allowed([token])  # drafted, and rejected
-            matcher.allows(0, [])
-            matcher.advance([token])
-        assert matcher.failed is None
 
 
 def test_a_model_may_reason_before_a_structured_answer(marked: tuple[Processors, dict[str, int]]) -> None:

@@ -207,14 +207,6 @@ async def test_rounds_that_fail_without_requests_end_the_engine(session: Observe
     assert session.engine.stats().failure == "ValueError: boom"
 
 
-async def test_a_request_that_the_engine_refuses_is_the_clients_error(session: Observed) -> None:
-    sampling = replace(SHORT, grammar="no grammar", grammar_param="response_format")
-    session.release()
-    with pytest.raises(RequestError) as refused:
-        await collect(session.submit("a", sampling))
-    assert refused.value.param == "response_format"
-
-
 async def test_a_request_whose_grammar_is_being_compiled_waits_deferred(
     session: Observed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
