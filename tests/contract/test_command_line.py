@@ -61,14 +61,11 @@ def refusal(knapserve: Run) -> Callable[..., str]:
     return run
 
 
-def test_a_context_longer_than_the_models_exits_2(refusal: Callable[..., str]) -> None:
+def test_a_model_that_cannot_be_served_exits_2(refusal: Callable[..., str]) -> None:
+    assert "/nonexistent" in refusal("--model", "/nonexistent")
     line = refusal("--max-model-len", "99999")
     assert "--max-model-len 99999" in line
     assert str(CONFIG["max_position_embeddings"]) in line
-
-
-def test_a_missing_model_exits_2(refusal: Callable[..., str]) -> None:
-    assert "/nonexistent" in refusal("--model", "/nonexistent")
 
 
 def test_a_damaged_checkpoint_exits_2(refusal: Callable[..., str], tmp_path: Path) -> None:
