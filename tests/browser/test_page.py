@@ -444,7 +444,7 @@ def test_the_page_survives_a_restart_of_its_server(visit: Visit, flags: tuple[st
         stream = visitor.streamed(lambda: visitor["#text"].press("Enter"))
         before = stream.request["messages"][1]
         assert (before["role"], "".join(before["content"].split())) == ("assistant", written)
-        assert stream.tokens > 0
+        assert stream.rounds
 
 
 # -- how it looks ------------------------------------------------------------------------------------------------------
