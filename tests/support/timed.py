@@ -18,6 +18,7 @@ from engine.runtime.build import LoadedModel
 from engine.runtime.runner import Runner
 from engine.step import Overlap, StepOutput, StepPlan
 
+_STRETCH = 64  # rounds for which an unsteady machine stays as it is, on average
 _NOISE = 0.03  # standard deviation of what a pass takes, as a share
 _DRAFT_SETUP = 1.5e-5  # seconds of a draft beside its passes
 _OUTSIDE = 5e-5  # seconds of a round outside the passes, and of that for each request more
@@ -70,10 +71,12 @@ class _TimedSearch(Delegate):
 class TimedRunner(Delegate):
     """A runner whose rounds take simulated time."""
 
-    def __init__(self, inner: StepRunner, clock: TickingClock, truth: CostModel) -> None:
+    def __init__(self, inner: StepRunner, clock: TickingClock, truth: CostModel, unsteady: float = 1.0) -> None:
         super().__init__(inner)
         self._clock, self._truth = clock, truth
-        self._random = Random(0)
+        self._random, self._moments = Random(0), Random(1)
+        self._unsteady, self._slow = unsteady, 1.0
+        self.lost = 0.0  # seconds of the clock beyond the usual time of passes
 
     def candidates(self, slab: int, positions: Sequence[int], *sampled: Any) -> CandidatePass:
         found = self.inner.candidates(slab, positions, *sampled)
@@ -93,6 +96,10 @@ class TimedRunner(Delegate):
             draft += passes * self._truth.draft_pass(live[0].plan.variants, [w.start for w in live])
         if drafting:
             draft = (draft + _DRAFT_SETUP) * self._random.gauss(1.0, _NOISE)
+        if self._moments.random() < 1 / _STRETCH:
+            self._slow = self._unsteady if self._slow == 1.0 else 1.0
+        self.lost += (self._slow - 1.0) * (draft + verify)
+        draft, verify = self._slow * draft, self._slow * verify
         self._clock.time += draft + verify + _OUTSIDE * (1 + _SHARED_OUTSIDE * (len(contexts) - 1))
         return StepOutput(out.outputs, out.draft_passes, draft, verify, out.following)
 
