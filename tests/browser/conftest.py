@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
-from tests.support.cores import save_eager_profile
+from profiles import store
+from tests.support.cores import load, made_up_profile
 from tests.support.serving import DTYPE, Process
 from tests.support.waiting import PATIENCE, until
 
@@ -78,18 +80,16 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture(scope="session")
-def made_up_profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A made-up profile in which drafting by the copy always pays: nothing is measured."""
-    return save_eager_profile(tmp_path_factory.mktemp("profiles"), getattr(torch, DTYPE))
+def flags(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """Flags of a server that drafts by its copy, which a made-up profile says always pays.
 
-
-@pytest.fixture(scope="session")
-def flags(made_up_profiles: Path) -> tuple[str, ...]:
-    """Flags of a server that drafts. One request runs and one waits: its queue is soon full."""
-    return (
-        *("--profile-dir", str(made_up_profiles)),
-        *("--max-model-len=4096", "--max-num-seqs=1", "--max-queued=1", "--keepalive-seconds=0.2"),
-    )
+    One request runs and one waits: its queue is soon full.
+    """
+    directory = tmp_path_factory.mktemp("profiles")
+    key = load(getattr(torch, DTYPE), draft_bits="auto").key
+    store.save(replace(made_up_profile(low_bit=0.05), key=key), directory)
+    settings = ("--max-model-len=4096", "--max-num-seqs=1", "--max-queued=1", "--keepalive-seconds=0.2")
+    return "--profile-dir", str(directory), *settings
 
 
 @pytest.fixture(scope="session")

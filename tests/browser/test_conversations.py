@@ -250,22 +250,6 @@ def test_nesting_too_deep_to_render_is_shown_as_text(visitor: Visitor) -> None:
     assert bare(visitor.last_text) == "Fine." + ">" * 20000 + "end"
 
 
-def test_a_script_that_got_into_the_page_would_not_run(visitor: Visitor) -> None:
-    """Whatever the sanitiser missed: the policy names the hashes of the page's own scripts."""
-    directives = visitor.page.evaluate(
-        """() => new Promise((tell) => {
-          const heard = () => violations.length === 2 && tell(violations.splice(0).sort());
-          addEventListener("securitypolicyviolation", heard);
-          document.body.append(make("script", "", "document.title = 'ran'"));
-          document.body.insertAdjacentHTML("beforeend", `<i onclick="document.title = 'ran'"></i>`);
-          document.body.lastChild.click();
-        })"""
-    )
-    assert directives == ["script-src-attr", "script-src-elem"]
-    assert visitor.page.title() == "KnapServe"
-    visitor.excused = ("Content Security Policy", "Refused to execute")
-
-
 @pytest.mark.parametrize("secure", [True, False])
 def test_code_and_answers_can_be_copied(server: Process, visit: Visit, secure: bool) -> None:
     """Also where the browser withholds its clipboard interface, as without HTTPS."""
@@ -382,20 +366,6 @@ def test_the_page_works_with_broken_storage(server: Process, visit: Visit, kind:
     expect(visitor[".message.user .text"]).to_have_text("First")
 
 
-def test_tokens_of_an_unknown_kind_are_shown_as_text(visitor: Visitor) -> None:
-    """A script in another page of this origin could write to the storage."""
-    visitor.page.evaluate(
-        """() => {
-          const said = { role: "assistant", content: "**kept**", tokens: [["<b>x</b>", "evil"]], facts: { a: 1 } };
-          const messages = [{ role: "user", content: "Hi" }, said];
-          localStorage.setItem("knapserve.chat.x", JSON.stringify({ title: "Old", updated: "?", messages }));
-        }"""
-    )
-    visitor.reload()
-    visitor["#chat-list .title"].click()
-    expect(visitor.last_text.locator("strong")).to_have_text("kept")
-
-
 def test_settings_survive_a_reload_and_the_key_does_not(visitor: Visitor) -> None:
     visitor.set(
         system="Be kind.", temperature="0.5", top_p="0.8", seed="7", limit="9", key="secret", others='{"top_k": 5}'
@@ -413,7 +383,7 @@ def test_settings_survive_a_reload_and_the_key_does_not(visitor: Visitor) -> Non
 # -- another try -------------------------------------------------------------------------------------------------------
 
 
-def test_a_question_can_be_edited(visitor: Visitor) -> None:
+def test_a_question_can_be_edited_and_the_last_answer_retried(visitor: Visitor) -> None:
     """What followed the question is dropped. Escape leaves all as it was."""
     visitor.set(limit="10")
     first = visitor.ask("One")
@@ -427,19 +397,12 @@ def test_a_question_can_be_edited(visitor: Visitor) -> None:
     visitor.retype("Other")
     assert visitor.sent(lambda: visitor.page.keyboard.press("Enter")) == ["One", first.text, "Other"]
     expect(visitor[".facts"]).to_have_count(2)
+    expect(visitor[".retry:visible"]).to_have_count(1)
+    assert visitor.sent(visitor[".retry:visible"].click) == ["One", first.text, "Other"]
+    expect(visitor[".facts"]).to_have_count(2)
     assert visitor[".message.user .text"].all_text_contents() == ["One", "Other"]
     visitor.page.reload()
     expect(visitor[".message.user .text"]).to_have_text(["One", "Other"])
-
-
-def test_the_last_answer_can_be_retried(visitor: Visitor) -> None:
-    visitor.set(limit="10")
-    first = visitor.ask("One")
-    visitor.ask("Two")
-    expect(visitor[".retry:visible"]).to_have_count(1)
-    assert visitor.sent(visitor[".retry:visible"].click) == ["One", first.text, "Two"]
-    expect(visitor[".facts"]).to_have_count(2)
-    assert visitor[".message.user .text"].all_text_contents() == ["One", "Two"]
 
 
 def test_a_stopped_answer_can_be_retried_and_counts(server: Process, visitor: Visitor) -> None:

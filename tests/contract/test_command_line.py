@@ -61,14 +61,11 @@ def refusal(knapserve: Run) -> Callable[..., str]:
     return run
 
 
-def test_a_context_longer_than_the_models_exits_2(refusal: Callable[..., str]) -> None:
+def test_a_model_that_cannot_be_served_exits_2(refusal: Callable[..., str]) -> None:
+    assert "/nonexistent" in refusal("--model", "/nonexistent")
     line = refusal("--max-model-len", "99999")
     assert "--max-model-len 99999" in line
     assert str(CONFIG["max_position_embeddings"]) in line
-
-
-def test_a_missing_model_exits_2(refusal: Callable[..., str]) -> None:
-    assert "/nonexistent" in refusal("--model", "/nonexistent")
 
 
 def test_a_damaged_checkpoint_exits_2(refusal: Callable[..., str], tmp_path: Path) -> None:
@@ -158,17 +155,6 @@ def test_bench_compares_several_menus_in_one_run(knapserve: Run) -> None:
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout.splitlines()[-1])
     assert [row["policy"] for row in result["rows"]] == ["none", "knapspec:menu=skip", "knapspec:menu=low-bit"]
-
-
-@pytest.mark.nightly  # `make test` has test_bench_serve_asks_servers_the_engine_and_generate_in_one_run
-@UNCLOSED
-def test_bench_runs_transformers_beside_the_engine(knapserve: Run) -> None:
-    flags = (*PROMPTS, "--limit", "1", "--max-tokens", "4", "--ignore-eos", "--max-model-len", "256")
-    process = knapserve("bench", "decode", "--policies", "none", "--hf", *flags)
-    assert process.returncode == 0, process.stderr
-    ours, theirs = json.loads(process.stdout.splitlines()[-1])["rows"]
-    assert (ours["policy"], theirs["policy"]) == ("none", "hf-generate")
-    assert min(ours["tokens_per_second"], theirs["tokens_per_second"]) > 0
 
 
 @UNCLOSED

@@ -162,24 +162,6 @@ def test_a_killed_server_leaves_no_process(serve: Serve) -> None:
     streams.wait()
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("signals", "code"), [((signal.SIGTERM,), 0), ((signal.SIGTERM,) * 2, 0), ((signal.SIGINT,) * 2, 130)]
-)
-def test_signals_end_every_stream(serve: Serve, signals: tuple[int, ...], code: int) -> None:
-    server = serve("--shutdown-timeout", "1")
-    streams = Streams(server)
-    for number in signals:
-        server.popen.send_signal(number)
-        time.sleep(0.3)
-    if code == 0:
-        streams.must_end("draining")
-    else:
-        streams.wait()
-    assert server.popen.wait(PATIENCE) == code
-    assert "Traceback" not in server.log
-
-
 @pytest.mark.parametrize(
     "fault", ["memory", *(pytest.param(fault, marks=pytest.mark.nightly) for fault in ("raise", "nan"))]
 )
@@ -202,12 +184,3 @@ def test_a_full_disk_loses_no_request(serve: Serve, tmp_path: Path) -> None:
     assert [*(tmp_path / "profiles").iterdir()] == []
     server.popen.terminate()
     assert server.popen.wait(PATIENCE) == 0
-
-
-@pytest.mark.nightly
-def test_rounds_that_always_fail_end_the_server(serve: Serve) -> None:
-    server = serve(fault="always:3")
-    codes = [server.http.post(TEXT_PATH, json=SHORT).status_code for _ in range(3)]
-    assert codes == [500, 500, 503]
-    assert server.popen.wait(PATIENCE) == 1
-    assert "an injected fault" in server.log

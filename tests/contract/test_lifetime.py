@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 import openai
@@ -26,55 +24,8 @@ SHUTDOWN = 2  # seconds; many times what the short stream needs, a fraction of w
 LONG = ("--max-model-len", "8192", "--shutdown-timeout", str(SHUTDOWN))
 
 
-@pytest.fixture(scope="module")
-def measured(shared_server: Process, profile_dir: Path) -> tuple[Path, os.stat_result]:
-    """The profile that the first server saved."""
+def test_the_first_start_measures_and_saves_a_profile(shared_server: Process, profile_dir: Path) -> None:
     (path,) = profile_dir.iterdir()
-    return path, path.stat()
-
-
-class Loading(NamedTuple):
-    """Replies of a server whose model is still loading."""
-
-    refused: tuple[httpx.Response, ...]
-    metrics: httpx.Response
-    idle: socket.socket  # an idle connection
-
-
-def look(port: int) -> Loading:
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as http:
-        until(lambda: is_ok(http, "/live"), "an answer")
-        refused = http.get("/health"), http.post(TEXT_PATH, json={"prompt": "x" * 100_000})
-        return Loading(refused, http.get("/metrics"), socket.create_connection(("127.0.0.1", port)))
-
-
-@pytest.fixture(scope="module")
-def port() -> int:
-    return free_port()
-
-
-@pytest.fixture(scope="module")
-def loading(measured: tuple[Path, os.stat_result], port: int) -> Iterator[Future[Loading]]:
-    """Query the second server during its start, then keep a silent connection, which must not delay it."""
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(look, port)
-        yield future
-    future.result().idle.close()
-
-
-@pytest.fixture(scope="module")
-def second(
-    loading: Future[Loading], port: int, profile_dir: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Process]:
-    log = tmp_path_factory.mktemp("second") / "stderr"
-    with Process(log, "--profile-dir", str(profile_dir), "--port", str(port), *LONG) as process:
-        yield process
-
-
-def test_the_first_start_measures_and_saves_a_profile(
-    shared_server: Process, measured: tuple[Path, os.stat_result]
-) -> None:
-    path, _ = measured
     (profile,) = store.load(path)
     assert profile.key.dtype.startswith(DTYPE)
     assert path == store.path_of(profile.key.hardware, path.parent)
@@ -87,30 +38,41 @@ def test_the_first_start_measures_and_saves_a_profile(
     assert (info.labels["file"], info.labels["dtype"]) == (path.name, DTYPE)
 
 
-def test_the_second_start_loads_the_saved_profile(
-    second: Process, measured: tuple[Path, os.stat_result], profile_dir: Path
+def look(port: int) -> tuple[list[httpx.Response], socket.socket]:
+    """Ask a server whose model is still loading. Returns replies, and an idle connection."""
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as http:
+        until(lambda: is_ok(http, "/live"), "an answer")
+        refused = http.get("/health"), http.post(TEXT_PATH, json={"prompt": "x" * 100_000})
+        return [*refused, http.get("/metrics")], socket.create_connection(("127.0.0.1", port))
+
+
+def test_the_second_start_loads_the_profile_and_sigterm_ends_it(
+    shared_server: Process, profile_dir: Path, tmp_path: Path
 ) -> None:
-    path, before = measured
-    assert str(path) in second.ready
-    assert f"latency profile loaded: {path}\n" in second.log
-    assert list(profile_dir.iterdir()) == [path]
-    now = path.stat()
-    assert (now.st_ino, now.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)  # not measured and saved again
+    """A server is live and not healthy while it loads, whatever silent connection it has."""
+    (path,) = profile_dir.iterdir()
+    before, port = path.stat(), free_port()
+    flags = ("--profile-dir", str(profile_dir), "--port", str(port), *LONG)
+    with ThreadPoolExecutor(1) as pool:
+        loading = pool.submit(look, port)
+        with Process(tmp_path / "stderr", *flags) as second:
+            (*refused, metrics), idle = loading.result(PATIENCE)
+            for reply in refused:
+                assert (reply.status_code, reply.json()["error"]["code"]) == (503, "loading")
+                assert int(reply.headers["retry-after"]) > 0
+                assert reply.headers["x-request-id"]
+            assert metrics.text.splitlines()[-1] == "knapserve_loading 1.0", "a loading server is up"
+            assert second.http.get("/health").status_code == 200
+            assert "\nknapserve_loading 0.0\n" in second.http.get("/metrics").text
+            assert f"latency profile loaded: {path}\n" in second.log
+            assert list(profile_dir.iterdir()) == [path]
+            now = path.stat()
+            assert (now.st_ino, now.st_mtime_ns) == (before.st_ino, before.st_mtime_ns), "it is not measured again"
+            check_that_sigterm_finishes_short_requests_and_ends_long_ones(second)
+            idle.close()
 
 
-def test_a_loading_server_is_live_but_not_healthy(second: Process, loading: Future[Loading]) -> None:
-    seen = loading.result(PATIENCE)
-    for reply in seen.refused:
-        assert (reply.status_code, reply.json()["error"]["code"]) == (503, "loading")
-        assert int(reply.headers["retry-after"]) > 0
-        assert reply.headers["x-request-id"]
-    status, text = seen.metrics.status_code, seen.metrics.text
-    assert (status, text.splitlines()[-1]) == (200, "knapserve_loading 1.0"), "a loading server is up"
-    assert second.http.get("/health").status_code == 200
-    assert "\nknapserve_loading 0.0\n" in second.http.get("/metrics").text
-
-
-def test_sigterm_finishes_short_requests_and_ends_long_ones(second: Process) -> None:
+def check_that_sigterm_finishes_short_requests_and_ends_long_ones(second: Process) -> None:
     """One stream has a few tokens left, the other thousands: both end with [DONE], the long one after an error."""
     http = second.http
     with (

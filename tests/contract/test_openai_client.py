@@ -1,12 +1,14 @@
-"""The official client against the real server: replies, streams, choices, stops and errors under drafting."""
+"""The official client against the real server, under drafting: replies, streams, tools, choices, ends and errors."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Literal
 
+import httpx
 import openai
 import pytest
+from pydantic import BaseModel
 
 from tests.support import CONFIG
 from tests.support.openai_client import (
@@ -15,57 +17,37 @@ from tests.support.openai_client import (
     SAMPLED,
     STORY,
     ask,
-    chunks_of,
     figures,
     ids_of,
     joined,
     messages,
     said,
 )
-from tests.support.serving import DTYPE, LENGTH, MODEL, Process
+from tests.support.serving import LENGTH, MODEL, Process
+
+QUESTION = "What is the weather in Bern for 3 days?"
+
+
+class Person(BaseModel):
+    """The class that `parse` requests."""
+
+    name: str
+    kind: Literal["cat", "dog"]
+    age: int
+
+
+class Trip(BaseModel):
+    """The arguments of a tool."""
+
+    city: Literal["Bern", "Oslo"]
+    days: Literal[1, 2, 3]
+
 
 SQL = "Write SQL: table books has columns title, author, year, price. Show year and author of books limit 26."
 SUMMARY = (
     "Summarize: On Sunday Ivy went to the garden with Zoe. The weather was warm and the way was long. At the garden "
     "they saw a small fox and many people. In the evening they came home and told everyone about the day."
 )
-LAYERS = CONFIG["num_hidden_layers"]
-
-
-def test_the_client_lists_and_retrieves_the_model(client: Any) -> None:
-    listed = list(client.models.list())
-    assert [model.id for model in listed] == [MODEL]
-    assert client.models.retrieve(MODEL) == listed[0]
-    assert listed[0].model_extra["max_model_len"] == LENGTH
-    assert listed[0].model_extra["draft_policy"] in listed[0].model_extra["draft_policies"]
-    assert set(POLICIES) <= set(listed[0].model_extra["draft_policies"])
-    assert (listed[0].model_extra["device"], listed[0].model_extra["dtype"]) == ("cpu", DTYPE)
-    with pytest.raises(openai.NotFoundError) as missing:
-        client.models.retrieve("another")
-    assert (missing.value.code, missing.value.param) == ("model_not_found", "model")
-
-
-@pytest.mark.parametrize(
-    ("policy", "sampling"),
-    [
-        *(pytest.param(policy, GREEDY, id=f"{policy}, greedy") for policy in POLICIES),
-        *(pytest.param(policy, SAMPLED, id=f"{policy}, sampled", marks=pytest.mark.nightly) for policy in POLICIES[:3]),
-        pytest.param(POLICIES[3], SAMPLED, id=f"{POLICIES[3]}, sampled"),
-    ],
-)
-def test_a_stream_has_the_text_of_the_whole_reply(client: Any, policy: str, sampling: dict[str, Any]) -> None:
-    whole = ask(client, STORY, policy, max_tokens=60, **sampling)
-    usage = {"stream_options": {"include_usage": True}}
-    chunks = chunks_of(client, STORY, policy, max_tokens=60, **usage, **sampling)
-    assert joined(chunks) == said(whole) != ""
-    assert len(chunks) > 4
-    assert chunks[0].choices[0].delta.role == "assistant"
-    ends = [choice.finish_reason for chunk in chunks for choice in chunk.choices if choice.finish_reason]
-    assert ends == [whole.choices[0].finish_reason]
-    usage = chunks[-1].usage
-    assert (usage.prompt_tokens, usage.completion_tokens) == (whole.usage.prompt_tokens, whole.usage.completion_tokens)
-    assert figures(chunks[-1])["policy"] == policy
-    assert len({chunk.id for chunk in chunks}) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,31 +68,6 @@ def test_drafting_changes_no_token(client: Any, sampling: dict[str, Any]) -> Non
                 assert figures(drafted)["num_draft_tokens"] > 0
 
 
-def test_speculation_figures_fit_together(client: Any) -> None:
-    reply = ask(client, STORY, "layerskip", max_tokens=50, **GREEDY)
-    seen = figures(reply)
-    assert 0 < seen["num_accepted_draft_tokens"] <= seen["num_draft_tokens"]
-    assert seen["num_rounds"] < reply.usage.completion_tokens == 50
-    assert seen["num_rounds"] + seen["num_accepted_draft_tokens"] == 50  # every round adds the target's own token
-    assert seen["mean_acceptance_length"] == pytest.approx(50 / seen["num_rounds"])
-    assert seen["draft_acceptance_rate"] == pytest.approx(seen["num_accepted_draft_tokens"] / seen["num_draft_tokens"])
-    skipped = LAYERS - round(LAYERS / 4)  # a quarter of the layers runs
-    assert (seen["skipped_attention"], seen["skipped_mlp"]) == (skipped, skipped)
-    assert seen["tokens_per_second"] > 0
-
-
-def test_usage_counts_prompt_and_completion_tokens(client: Any) -> None:
-    prompt = "Which words does the prefix cache hold when it holds none of these words? Tell me all of them!"
-    expected = len(ids_of(f"<|user|>{prompt}<|end|><|assistant|>"))
-    cached = []
-    for _ in range(2):
-        usage = ask(client, prompt, max_tokens=9, extra_body={"ignore_eos": True}, **GREEDY).usage
-        assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (expected, 9, expected + 9)
-        cached.append(usage.prompt_tokens_details.cached_tokens)
-    assert cached == [0, (expected - 1) // 16 * 16]
-    assert cached[1] > 0
-
-
 def test_a_seed_fixes_the_text(client: Any) -> None:
     def text(seed: int | None) -> str:
         return said(ask(client, STORY, max_tokens=40, temperature=2, seed=seed))
@@ -120,79 +77,11 @@ def test_a_seed_fixes_the_text(client: Any) -> None:
     assert len({text(None) for _ in range(4)}) > 1
 
 
-def test_several_choices_differ_and_stream_alike(client: Any) -> None:
-    options = {"max_tokens": 24, "temperature": 2, "seed": 5, "extra_body": {"ignore_eos": True}}
-    reply = ask(client, STORY, n=3, **options)
-    assert [choice.index for choice in reply.choices] == [0, 1, 2]
-    assert len({choice.message.content for choice in reply.choices}) == 3
-    assert {choice.finish_reason for choice in reply.choices} == {"length"}
-    assert reply.usage.completion_tokens == 3 * 24
-    assert all(figures(choice)["policy"] == "knapspec" for choice in reply.choices)
-    assert "metrics" not in (reply.model_extra or {})
-    assert said(ask(client, STORY, **options)) == said(reply)  # the first choice is that of n=1
-    chunks = chunks_of(client, STORY, n=3, **options)
-    assert [joined(chunks, index) for index in range(3)] == [choice.message.content for choice in reply.choices]
-
-
-@pytest.mark.parametrize("policy", [pytest.param("none", marks=pytest.mark.nightly), "layerskip"])
-def test_a_stop_string_cuts_the_text(client: Any, policy: str) -> None:
-    full = said(ask(client, STORY, policy, **GREEDY))
-    middle = full[30:34]  # wherever the tokens begin and end
-    for stop in (middle, [full[60:75], middle], ["never said", full[5:7]]):
-        where = min(found for word in ([stop] if isinstance(stop, str) else stop) if (found := full.find(word)) >= 0)
-        reply = ask(client, STORY, policy, stop=stop, **GREEDY)
-        assert (said(reply), reply.choices[0].finish_reason) == (full[:where], "stop")
-        assert reply.usage.completion_tokens <= len(ids_of(full[:where])) + 8
-        assert joined(chunks_of(client, STORY, policy, stop=stop, **GREEDY)) == full[:where]
-    assert said(ask(client, STORY, policy, stop=["never said"], **GREEDY)) == full
-
-
-def test_finish_reason_tells_the_end_of_text_from_the_limit(client: Any) -> None:
-    ended = ask(client, SQL, **GREEDY)
-    length = ended.usage.completion_tokens
-    assert ended.choices[0].finish_reason == "stop"
-    assert 4 < length < 40
-    for limit in (1, 2, 5, length - 1):
-        cut = ask(client, SQL, max_tokens=limit, **GREEDY)
-        assert (cut.usage.completion_tokens, cut.choices[0].finish_reason) == (limit, "length")
-        assert said(ended).startswith(said(cut))
-    exact = ask(client, SQL, max_completion_tokens=length, **GREEDY)
-    assert (said(exact), exact.choices[0].finish_reason) == (said(ended), "stop")
-    beyond = ask(client, SQL, max_tokens=length + 30, extra_body={"ignore_eos": True}, **GREEDY)
-    assert (beyond.usage.completion_tokens, beyond.choices[0].finish_reason) == (length + 30, "length")
-    assert said(beyond).startswith(said(ended))
-
-
 def test_the_last_position_of_the_context_is_used(client: Any) -> None:
     reply = client.completions.create(
         model=MODEL, prompt=[9] * (LENGTH - 8), max_tokens=8, extra_body={"ignore_eos": True}
     )
     assert (reply.usage.total_tokens, reply.choices[0].finish_reason) == (LENGTH, "length")
-
-
-def test_completions_take_text_and_ids_alone_and_in_lists(client: Any) -> None:
-    first, second = "Once upon a time", "The cat and the dog went to"
-
-    def texts(prompt: Any, **options: Any) -> list[str]:
-        reply = client.completions.create(model=MODEL, prompt=prompt, max_tokens=12, **GREEDY, **options)
-        assert [choice.index for choice in reply.choices] == list(range(len(reply.choices)))
-        return [choice.text for choice in reply.choices]
-
-    both = [*texts(first), *texts(second)]
-    assert both[0] != both[1]
-    assert texts([first, second]) == both
-    assert texts(ids_of(first)) == both[:1]
-    assert texts([ids_of(first), ids_of(second)]) == both
-    assert texts([first, second], n=2) == [both[0], both[0], both[1], both[1]]
-    streamed = ["", ""]
-    for chunk in client.completions.create(model=MODEL, prompt=[first, second], max_tokens=12, stream=True, **GREEDY):
-        for choice in chunk.choices:
-            streamed[choice.index] += choice.text
-    assert streamed == both
-    endless: Any = {"extra_body": {"ignore_eos": True}, **GREEDY}
-    usage = client.completions.create(model=MODEL, prompt=[first, second], **endless).usage
-    assert usage.prompt_tokens == len(ids_of(first)) + len(ids_of(second))
-    assert usage.completion_tokens == 2 * 16  # the default
 
 
 def test_concurrent_requests_get_the_replies_of_lone_ones(server: Process, client: Any) -> None:
@@ -238,3 +127,108 @@ def test_refusals_raise_in_the_client_and_cost_no_round(server: Process, client:
     after = server.metrics()
     for counter in ("vllm:iteration_tokens_total_count", "vllm:prompt_tokens_total", "vllm:generation_tokens_total"):
         assert after.total(counter) == before.total(counter)
+
+
+@pytest.mark.parametrize("policy", ["none", "layerskip"])
+def test_an_echo_has_log_probabilities(client: Any, policy: str) -> None:
+    """Evaluation harnesses score texts so: log-probabilities equal those of generating the text."""
+    options: Any = {"model": MODEL, "logprobs": 2, "extra_body": {"ignore_eos": True, "draft_policy": policy}, **GREEDY}
+    ids = ids_of("Once upon a time there was a")
+    written = client.completions.create(prompt=ids, max_tokens=24, **options).choices[0].logprobs
+    assert written is not None
+    text = ids + [id for token in written.tokens for id in ids_of(token)]  # all at once, it may be cut otherwise
+    for limit in (0, 1):
+        reply = client.completions.create(prompt=[text, ids], max_tokens=limit, echo=True, **options)
+        assert reply.usage.completion_tokens == 2 * limit
+        scored = reply.choices[0].logprobs
+        assert scored is not None
+        assert "".join(scored.tokens) == reply.choices[0].text
+        assert len(scored.tokens) == len(text) + limit
+        assert scored.token_logprobs[0] is scored.top_logprobs[0] is None
+        part = slice(len(ids), len(ids) + len(written.tokens))
+        assert scored.tokens[part] == written.tokens
+        assert scored.token_logprobs[part] == pytest.approx(written.token_logprobs, abs=1e-4)
+        for token, top in zip(scored.tokens[part], scored.top_logprobs[part], strict=True):
+            assert max(top, key=lambda name: top[name]) == token, "greedy decoding takes the likeliest token"
+
+
+def test_the_async_client_parses_and_calls_tools_all_at_once(server: Process) -> None:
+    """`parse`, its stream helper and tools run side by side on one engine, each under another policy."""
+    options: Any = {"model": MODEL, "max_tokens": 200, **GREEDY}
+    asked = messages("Mia has a dog that is 3. JSON with name, kind, age.")
+
+    async def parsed(client: openai.AsyncOpenAI, policy: str) -> Person | None:
+        extra = {"draft_policy": policy}
+        reply = await client.chat.completions.parse(messages=asked, response_format=Person, extra_body=extra, **options)
+        return reply.choices[0].message.parsed
+
+    async def streamed(client: openai.AsyncOpenAI, policy: str) -> Person | None:
+        extra = {"draft_policy": policy}
+        stream = client.chat.completions.stream(messages=asked, response_format=Person, extra_body=extra, **options)
+        async with stream as events:
+            text = "".join([event.delta async for event in events if event.type == "content.delta"])
+            reply = await events.get_final_completion()
+        assert text == reply.choices[0].message.content
+        return reply.choices[0].message.parsed
+
+    async def called(client: openai.AsyncOpenAI, policy: str) -> tuple[str, Any]:
+        tool = openai.pydantic_function_tool(Trip)
+        reply = await client.chat.completions.parse(
+            messages=messages(QUESTION),
+            tools=[tool],
+            tool_choice={"type": "function", "function": {"name": "Trip"}},
+            extra_body={"draft_policy": policy},
+            **options,
+        )
+        (call,) = reply.choices[0].message.tool_calls or []
+        return call.function.name, call.function.parsed_arguments
+
+    async def together() -> tuple[list[Person | None], list[tuple[str, Any]]]:
+        async with server.async_client() as client:
+            people = [f(client, policy) for policy in POLICIES for f in (parsed, streamed)]
+            trips = [called(client, policy) for policy in POLICIES]
+            return await asyncio.gather(*people), await asyncio.gather(*trips)
+
+    people, trips = asyncio.run(together())
+    assert people[0] is not None
+    assert people == [people[0]] * (2 * len(POLICIES)), "every policy gives the same"
+    name, trip = trips[0]
+    assert name == "Trip"
+    assert isinstance(trip, Trip)
+    assert trips == [trips[0]] * len(POLICIES)
+
+
+def test_the_final_message_can_be_continued(client: Any) -> None:
+    whole = said(ask(client, STORY, max_tokens=40, **GREEDY))
+    begun: Any = [*messages(STORY), {"role": "assistant", "content": whole[:20]}]
+    reply = client.chat.completions.create(
+        model=MODEL,
+        messages=begun,
+        max_tokens=30,
+        extra_body={"continue_final_message": True, "add_generation_prompt": False},
+        **GREEDY,
+    )
+    rest = reply.choices[0].message.content
+    assert rest
+    assert not rest.startswith(whole[:20])
+    answered = client.chat.completions.create(model=MODEL, messages=begun[:1], max_tokens=1, **GREEDY)
+    begun_tokens = reply.usage.prompt_tokens - answered.usage.prompt_tokens
+    assert 0 < begun_tokens < 20, "the continuation adds no turn"
+
+
+def test_tokenize_counts_the_prompt_tokens_of_a_chat(server: Process, client: Any) -> None:
+    reply = ask(client, STORY, max_tokens=1, **GREEDY)
+    counted = httpx.post(f"{server.url}/tokenize", json={"messages": messages(STORY)}).json()
+    assert counted["count"] == reply.usage.prompt_tokens
+    text = httpx.post(f"{server.url}/detokenize", json={"tokens": counted["tokens"]}).json()["prompt"]
+    assert STORY in text
+
+
+def test_predicted_outputs_are_counted(client: Any) -> None:
+    plain = ask(client, STORY, "none", max_tokens=60, **GREEDY)
+    predicted: Any = {"type": "content", "content": said(plain)}
+    reply = ask(client, STORY, "none", max_tokens=60, prediction=predicted, **GREEDY)
+    assert said(reply) == said(plain)
+    details = reply.usage.completion_tokens_details
+    assert (details.accepted_prediction_tokens or 0) > 20
+    assert figures(reply)["num_rounds"] < figures(plain)["num_rounds"] / 3

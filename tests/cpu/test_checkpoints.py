@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
 from engine.architecture.spec import ModelSpec, load_spec, parse_spec
-from engine.checkpoints import hub, safetensors_weights
+from engine.checkpoints import hub
 from engine.checkpoints.generation import sampling_defaults
 from engine.config.engine import EngineConfig
 from engine.errors import ConfigError, ModelError
 from engine.kv.cache import PagedCache
 from engine.kv.pages import CacheSize
-from engine.model.weights import expected_tensors
-from engine.runtime.build import LoadedModel
 from tests.support.cores import GREEDY, answer, load, tiny_model
-from tests.support.examples import examples
 
 BASE: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
@@ -134,8 +128,6 @@ def test_yarn_extends_the_context_as_model_cards_say() -> None:
     assert spec_of(rope_scaling=card, max_position_embeddings=1000).max_positions == 1000
     both = spec_of(rope_scaling=card, rope_parameters=saved)
     assert both.rope.type == "yarn"
-    transformers = LlamaConfig(**{k: v for k, v in BASE.items() if k != "architectures"}, rope_scaling=dict(card))
-    assert transformers.rope_parameters["rope_type"] == "yarn"
 
 
 def test_windows_by_layer_must_fit_the_layers() -> None:
@@ -148,42 +140,6 @@ def test_windows_by_layer_must_fit_the_layers() -> None:
     ):
         with pytest.raises(ModelError, match=says):
             spec_of(**qwen, layer_types=kinds)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
-    max_leaves=6,
-)
-KEYS = [*BASE, "rope_parameters", "rope_scaling", "rope_theta", "sliding_window", "use_sliding_window", "layer_types"]
-KEYS += ["max_window_layers", "head_dim", "eos_token_id", "rms_norm_eps", "torch_dtype", "attention_bias", "hidden_act"]
-ROPE = st.fixed_dictionaries(
-    {"rope_type": st.sampled_from(["default", "linear", "llama3", "yarn", "dynamic"])},
-    optional=dict.fromkeys((*LLAMA3, "rope_theta", "beta_fast", "attention_factor", "mscale", "mscale_all_dim"), JSON),
-)
-
-
-@pytest.mark.slow
-@examples(400)
-@given(
-    architecture=st.sampled_from(["LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"]),
-    changes=st.dictionaries(st.sampled_from(KEYS), JSON, max_size=4),
-    rope=st.none() | ROPE,
-    lost=st.sets(st.sampled_from(list(BASE)), max_size=2),
-)
-def test_any_config_is_read_or_refused(architecture: str, changes: Any, rope: Any, lost: set[str]) -> None:
-    config = {k: v for k, v in (BASE | changes).items() if k not in lost} | {"architectures": [architecture]}
-    if rope is not None:
-        config["rope_parameters"] = rope
-    try:
-        spec = parse_spec(config)
-    except ModelError:
-        return
-    assert spec.heads % spec.kv_heads == 0
-    assert len(spec.windows) in (0, spec.layers)
-    if spec.head_dim <= 4096:
-        assert torch.isfinite(spec.rope.inverse_frequencies(spec.head_dim)).all()
-    assert 0 < spec.rope.magnitude < float("inf")
 
 
 # ---- files
@@ -255,35 +211,6 @@ def test_a_checkpoint_of_another_format_is_refused_by_name(whole: Path, tmp_path
         hub.resolve(str(tmp_path / "x.bin"))
 
 
-@pytest.mark.slow
-@examples(150)
-@given(data=st.data())
-def test_any_header_is_read_or_refused(
-    whole: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    """The header is changed, its length is changed, or the file is cut: an error, or a file that still fits."""
-    good = (whole / "model.safetensors").read_bytes()
-    length = struct.unpack("<Q", good[:8])[0]
-    kind = data.draw(st.sampled_from(["flip", "length", "cut", "json"]))
-    if kind == "flip":
-        at = data.draw(st.integers(0, 8 + length - 1))
-        bad = good[:at] + bytes([data.draw(st.integers(0, 255))]) + good[at + 1 :]
-    elif kind == "length":
-        bad = struct.pack("<Q", data.draw(st.integers(0, 2**64 - 1))) + good[8:]
-    elif kind == "cut":
-        bad = good[: data.draw(st.integers(0, len(good) - 1))]
-    else:
-        header = json.dumps(data.draw(JSON)).encode()
-        bad = struct.pack("<Q", len(header)) + header + good[8 + length :]
-    directory = tmp_path_factory.mktemp("bad")
-    (directory / "model.safetensors").write_bytes(bad)
-    try:
-        found = safetensors_weights.SafetensorsWeights(directory, expected_tensors(load_spec(whole)))
-    except ModelError:
-        return
-    assert found.mapped("model.norm.weight").shape == (64,)
-
-
 # ---- names, defaults, memory
 
 
@@ -301,20 +228,6 @@ def test_a_name_that_is_neither_a_path_nor_a_hub_id_is_refused(monkeypatch: pyte
             hub.resolve(name)
     assert hub.display_name("owner/name") == "owner/name"
     assert hub.display_name(str(tmp_path)) == tmp_path.name
-
-
-@pytest.mark.slow
-def test_a_hub_id_resolves_to_the_cached_snapshot(monkeypatch: pytest.MonkeyPatch, whole: Path, tmp_path: Path) -> None:
-    snapshot = tmp_path / "models--owner--name" / "snapshots" / ("0" * 40)
-    snapshot.mkdir(parents=True)
-    (tmp_path / "models--owner--name" / "refs").mkdir()
-    (tmp_path / "models--owner--name" / "refs" / "main").write_text("0" * 40)
-    copy_of(whole, snapshot)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    model = LoadedModel(EngineConfig(model="owner/name", profile_dir=tmp_path))
-    assert model.source.directory == snapshot
-    assert model.core(EngineConfig(model="owner/name")).info.model == "owner/name"
 
 
 def test_sampling_defaults_come_from_generation_config(tmp_path: Path) -> None:

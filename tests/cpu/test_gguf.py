@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, PreTrainedConfig, Qwen2Config, Qwen3Config
 
-from engine.backends.native.backend import native_backend
 from engine.checkpoints import hub
 from engine.checkpoints.gguf_source import GgufSource
 from engine.checkpoints.source import open_source
 from engine.errors import ModelError
-from engine.kernels.library import compiler, kernel_library
+from engine.kernels.library import compiler
 from engine.model.attention import Segment
 from engine.model.backend import Backend
 from engine.text.tokenizer import Tokenizer
@@ -72,17 +71,6 @@ def test_logits_of_a_gguf_file_equal_transformers(kind: str, tmp_path: Path) -> 
     if compiler() is not None:
         packed = logits(path, torch.bfloat16, "native")
         assert error(packed, wanted) < 0.03  # as bf16 costs: small models' inputs have fifteen bits
-
-
-@pytest.mark.skipif(compiler() is None, reason="needs a C++ compiler")
-def test_inputs_of_eight_bits_are_less_exact_than_inputs_of_fifteen(tmp_path: Path) -> None:
-    path, model = made(tmp_path, "llama")
-    wanted = expected(model)
-    fifteen = error(logits(path, torch.bfloat16, "native"), wanted)
-    kernels = kernel_library()
-    assert kernels is not None
-    backend = native_backend(open_source(str(path), defaults=False).spec, 1, kernels, precise=False)
-    assert 1.2 * fifteen < error(logits(path, torch.bfloat16, "native", backend), wanted) < 0.1
 
 
 def test_matrices_stay_packed(tmp_path: Path) -> None:

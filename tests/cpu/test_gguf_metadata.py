@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import gguf
 import pytest
 import torch
 
@@ -18,7 +16,7 @@ from engine.checkpoints.gguf_metadata import UNREAD
 from engine.checkpoints.gguf_source import GgufSource
 from engine.checkpoints.source import open_source
 from engine.errors import ModelError
-from tests.support.gguf_files import floats, small, write
+from tests.support.gguf_files import all_keys, floats, small, write
 
 KEY = "tokenizer.ggml."
 GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
@@ -112,26 +110,6 @@ def test_divisors_of_another_shape_are_refused(shape: tuple[int, ...], tmp_path:
 
 
 # ---- every key
-
-TOKENIZER_KEYS = ("normalizer.lowercase", "escape_whitespaces", "suppress_tokens", "cls_token_id", "of_the_future")
-MODEL_KEYS = ("rope.scale_linear", "attention.value_scale", "hidden_activation", "of_the_future")
-
-
-def _strings(space: type) -> Iterator[str]:
-    for value in vars(space).values():
-        if isinstance(value, type):
-            yield from _strings(value)
-        elif isinstance(value, str) and "." in value:
-            yield value
-
-
-def all_keys() -> list[str]:
-    """All keys of the `gguf` library, and some older and newer ones, that may matter to a Llama."""
-    keys = {key.replace("{arch}", "llama") for key in _strings(gguf.Keys)}
-    keys |= {f"llama.{key}" for key in MODEL_KEYS} | {KEY + key for key in TOKENIZER_KEYS}
-    return sorted(
-        key for key in keys if key.startswith(("llama.", "tokenizer.", "general.sampling.")) and "{" not in key
-    )
 
 
 def seen(path: Path, fields: dict[str, Any]) -> Any:

@@ -14,7 +14,6 @@ from engine.core.engine import EngineCore
 from engine.errors import (
     ContextLengthError,
     EngineDeadError,
-    EngineDrainingError,
     QueueFullError,
     RequestError,
     RequestFailedError,
@@ -38,12 +37,9 @@ def model() -> LoadedModel:
     return load(max_model_len=2048)
 
 
-@pytest.fixture(params=[16])
-def core(request: pytest.FixtureRequest, model: LoadedModel) -> EngineCore:
-    return model.core(EngineConfig(max_num_seqs=request.param))
-
-
-ONE_AT_A_TIME = pytest.mark.parametrize("core", [1], indirect=True)
+@pytest.fixture
+def core(model: LoadedModel) -> EngineCore:
+    return model.core(EngineConfig(max_num_seqs=16))
 
 
 class Observed(Delegate):
@@ -151,17 +147,6 @@ async def test_tokens_arrive_and_end_with_one_finish_reason(model: LoadedModel, 
     assert all(event.speculation is None and event.timing is None for event in events[:-1])
 
 
-async def test_two_streams_share_rounds_and_say_what_each_says_alone(model: LoadedModel, session: Observed) -> None:
-    streams = [session.submit("snow", policy="layerskip"), session.submit("a river", policy="none")]
-    session.release()
-    said = await asyncio.gather(*map(collect, streams))
-    assert [tokens_of(events) for events in said] == alone(model, "snow", "a river")
-    assert [{event.request_id for event in events} for events in said] == [{"snow"}, {"a river"}]
-    together = [report for report in session.reports if len(report.rounds) == 2]
-    assert together
-    assert all({part.request_id for part in report.rounds} == {"snow", "a river"} for report in together)
-
-
 async def test_a_cancelled_request_frees_its_cache_within_one_round(session: Observed) -> None:
     stream = session.submit("snow", ENDLESS)
     busy = await session.rounds(3)
@@ -175,45 +160,6 @@ async def test_a_cancelled_request_frees_its_cache_within_one_round(session: Obs
     assert session.inner.scheduler.idle
     stats = session.engine.stats()
     assert (stats.running, stats.waiting, stats.kv_usage) == (0, 0, 0.0)
-
-
-async def test_a_cancelled_request_does_not_change_others(model: LoadedModel, session: Observed) -> None:
-    session.submit("snow", ENDLESS)
-    stays = session.submit("a river", policy="none")  # drafted, it could end before the observed rounds
-    await session.rounds(3)  # the first may have begun without the second request
-    session.engine.cancel("snow")
-    begun = len(session.reports) + 1  # the next waits for its permit already, or will see the cancellation
-    session.release()
-    events = await collect(stays)
-    assert [tokens_of(events)] == alone(model, "a river")
-    assert session.ran[2] == ["snow", "a river"]
-    assert session.ran[begun:]
-    assert all(ids == ["a river"] for ids in session.ran[begun:])
-    assert session.inner.scheduler.blocks.usage == 0
-
-
-@ONE_AT_A_TIME
-async def test_a_request_cancelled_while_it_waits_never_runs(model: LoadedModel, session: Observed) -> None:
-    first, _, third = (session.submit(id) for id in ("snow", "a boat", "a river"))
-    session.release(2)
-    await session.report(lambda report: (report.running, report.waiting) == (1, 2))
-    assert session.engine.stats().waiting == 2
-    session.engine.cancel("a boat")
-    session.release()
-    said = [tokens_of(events) for events in await asyncio.gather(collect(first), collect(third))]
-    assert said == alone(model, "snow", "a river")
-    assert not any("a boat" in ids for ids in session.ran)
-
-
-async def test_cancelling_unknown_and_finished_requests_changes_nothing(model: LoadedModel, session: Observed) -> None:
-    session.release()
-    first = session.submit("snow")
-    await collect(first)
-    stream = session.submit("a river")
-    session.engine.cancel("snow")
-    session.engine.cancel("nobody")
-    events = await collect(stream)
-    assert [tokens_of(events)] == alone(model, "a river")
 
 
 async def test_rounds_that_fail_end_their_requests_alone(model: LoadedModel, session: Observed) -> None:
@@ -246,14 +192,6 @@ async def test_rounds_that_fail_without_requests_end_the_engine(session: Observe
     await until(lambda: threads() == [])
     await session.engine.drain(1e9)  # at once
     assert session.engine.stats().failure == "ValueError: boom"
-
-
-async def test_a_request_that_the_engine_refuses_is_the_clients_error(session: Observed) -> None:
-    sampling = replace(SHORT, grammar="no grammar", grammar_param="response_format")
-    session.release()
-    with pytest.raises(RequestError) as refused:
-        await collect(session.submit("a", sampling))
-    assert refused.value.param == "response_format"
 
 
 async def test_a_request_whose_grammar_is_being_compiled_waits_deferred(
@@ -296,51 +234,6 @@ async def test_a_request_that_cannot_begin_fails_alone(
         await collect(streams[1])
     assert [tokens_of(said)] == alone(model, "a")
     assert session.engine.stats().failure is None
-
-
-@ONE_AT_A_TIME
-async def test_draining_finishes_running_requests_and_refuses_new_ones(model: LoadedModel, session: Observed) -> None:
-    streams = [session.submit("snow"), session.submit("a river")]  # the second waits
-    session.release(2)
-    await session.report(lambda report: (report.running, report.waiting) == (1, 1))
-    drain = asyncio.create_task(session.engine.drain(1e9))
-    await until(lambda: session.engine.stats().draining)
-    assert not session.engine.stats().ready
-    with pytest.raises(EngineDrainingError):
-        session.submit("a late comer")
-    assert not drain.done()
-    session.release()
-    said = [tokens_of(events) for events in await asyncio.gather(*map(collect, streams))]
-    await drain
-    assert threads() == []
-    assert session.engine.stats().failure is None
-    with pytest.raises(EngineDrainingError):
-        session.submit("a later comer")
-    assert said == alone(model, "snow", "a river")
-    assert not any("comer" in id for ids in session.ran for id in ids)
-
-
-@ONE_AT_A_TIME
-async def test_draining_fails_requests_that_outlast_its_timeout(session: Observed) -> None:
-    running, waiting = session.submit("snow", ENDLESS), session.submit("a river", ENDLESS)
-    session.release(2)
-    await session.report(lambda report: (report.running, report.waiting) == (1, 1))
-    drain = asyncio.create_task(session.engine.drain(30))
-    await until(lambda: session.engine.stats().draining)
-    session.clock.time = 29.9
-    readings = session.clock.readings
-    await until(lambda: session.clock.readings >= readings + 3)
-    assert (await anext(running)).token_ids  # the stream has not failed
-    session.clock.time = 30.1
-    for stream in (running, waiting):
-        with pytest.raises(EngineDrainingError):
-            await collect(stream)
-        assert await collect(stream) == []
-    session.release()
-    await drain
-    assert threads() == []
-    stats = session.engine.stats()
-    assert (stats.draining, stats.ready, stats.failure) == (True, False, None)
 
 
 async def test_an_idle_engine_starts_and_drains(session: Observed) -> None:
@@ -404,67 +297,15 @@ BAD_REQUESTS: list[tuple[GenerateRequest, type[RequestError], str]] = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("request_", "error", "param"), BAD_REQUESTS)
 async def test_a_request_that_cannot_run_is_refused_without_a_round(
-    model: LoadedModel, session: Observed, request_: GenerateRequest, error: type[RequestError], param: str
+    session: Observed, request_: GenerateRequest, error: type[RequestError], param: str
 ) -> None:
-    session.release()
     with pytest.raises(error) as refused:
         session.engine.submit(request_)
     assert refused.value.param == param
     assert session.engine.stats().waiting == 0
     assert session.inner.scheduler.idle
-    # All that ever ran is the next request, which took the rounds that it takes alone.
-    events = await collect(session.submit("snow", policy="none"))
-    assert [tokens_of(events)] == alone(model, "snow")
-    assert events[-1].speculation is not None
-    assert session.ran == [[]] + [["snow"]] * (events[-1].speculation.num_rounds - 1)
-
-
-@pytest.mark.slow
-async def test_the_longest_request_that_fits_is_accepted(session: Observed) -> None:
-    session.release()
-    sampling = SamplingParams(temperature=0.0, ignore_eos=True)
-    events = await collect(session.engine.submit(GenerateRequest("full", (5,) * 2047, sampling)))
-    assert len(tokens_of(events)) == 1
-    assert events[-1].finish_reason == FinishReason.LENGTH
-
-
-async def test_reports_add_up_to_the_tokens_of_the_streams(session: Observed) -> None:
-    session.release()
-    policies = {"snow": "layerskip", "a river": "knapspec", "a boat": "none"}
-    streams = {id: session.submit(id, policy=policy) for id, policy in policies.items()}
-    said = {id: await collect(stream) for id, stream in streams.items()}
-    # Once more: its prompt comes from the prefix cache as far as whole blocks go. Another prompt has one token.
-    long = chat_ids(session.inner, "What is it? " * 10)
-    for id, prompt in (("first", long), ("second", long), ("one", (5,))):
-        said[id] = await collect(session.engine.submit(GenerateRequest(id, prompt, SHORT)))
-    await session.report(lambda report: report.running == 0)
-    reports = session.reports
-    for id, events in said.items():
-        everything = [event for report in reports for event in report.events]
-        reported = [e for e in everything if isinstance(e, TokenEvent) and e.request_id == id]
-        assert TokenEvent.joined(reported) == TokenEvent.joined(events)
-        parts = [part for report in reports for part in report.rounds if part.request_id == id]
-        figures = events[-1].speculation
-        assert figures is not None
-        assert [part.emitted for part in parts] == [len(event.token_ids) for event in reported]
-        assert sum(part.drafted for part in parts) == figures.num_draft_tokens
-        assert sum(part.accepted for part in parts) == figures.num_accepted_draft_tokens
-        assert sum(part.emitted > 0 for part in parts) == figures.num_rounds
-        assert {part.policy for part in parts} == {figures.policy}
-    last = {id: events[-1] for id, events in said.items()}
-    assert last["first"].cached_tokens == 0
-    assert last["second"].cached_tokens == (len(long) - 1) // 16 * 16 > 0
-    asked = sum(event.prompt_tokens for event in last.values())
-    cached = sum(event.cached_tokens for event in last.values())
-    assert sum(report.prefix_queries for report in reports) == asked
-    assert sum(report.prefix_hits for report in reports) == cached
-    assert sum(report.prompt_tokens for report in reports) == asked - cached
-    assert all(report.prompt_tokens <= report.batched_tokens for report in reports)
-    assert all(0 <= report.kv_usage <= 1 for report in reports)
-    assert (reports[-1].running, reports[-1].waiting, reports[-1].kv_usage) == (0, 0, 0.0)
 
 
 async def test_one_of_several_keys_cannot_fill_the_queue(session: Observed) -> None:

@@ -31,13 +31,12 @@ from tests.support.harness import TEXT, TEXT_PATH, ask
 from tests.support.tiny_models import Files, checkpoints
 
 KEY = "tokenizer.ggml."
-MANY = 10**399  # an integer of 400 digits
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_a_damaged_model_loads_or_is_refused_in_one_line() -> None:
-    count = 4000
+@pytest.mark.parametrize("count", [100, pytest.param(4000, marks=pytest.mark.nightly)])
+def test_a_damaged_model_loads_or_is_refused_in_one_line(count: int) -> None:
     command = [sys.executable, "-m", "tests.support.model_fuzz", "--count", str(count)]
     run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
@@ -68,33 +67,10 @@ def _opened(directory: Path) -> None:
     SafetensorsWeights(directory, expected_tensors(spec))
 
 
-@pytest.mark.parametrize(
-    ("file", "field"),
-    [
-        ("generation_config.json", "temperature"),
-        ("generation_config.json", "top_k"),
-        ("generation_config.json", "eos_token_id"),
-        ("config.json", "hidden_size"),
-        ("config.json", "num_key_value_heads"),
-        ("config.json", "rms_norm_eps"),
-        ("config.json", "rope_theta"),
-    ],
-)
-@pytest.mark.parametrize("value", [MANY, -MANY, "x", [[]]], ids=["400 digits", "minus", "text", "list"])
-def test_a_field_that_is_no_number_of_its_range_is_named(file: str, field: str, value: Any, tmp_path: Path) -> None:
-    message = refusal(damaged(tmp_path, "llama", file, lambda config: config.update({field: value})))
-    assert file in message
-    assert field in message
-
-
 def test_a_json_file_may_take_some_memory_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     damaged(tmp_path, "llama", "config.json", lambda config: config)
     monkeypatch.setattr("engine.architecture.spec._MOST_JSON_BYTES", 100)
     assert refusal(tmp_path).endswith("config.json: it has more than 100 bytes")
-
-
-def test_integers_beyond_64_bits_do_no_harm_in_fields_that_nobody_reads(tmp_path: Path) -> None:
-    open_source(str(damaged(tmp_path, "llama", "config.json", lambda config: config.update(x=MANY))), defaults=True)
 
 
 @pytest.mark.parametrize("text", ["\ud800", "x\ud800y"])
@@ -185,15 +161,6 @@ def failing(expression: str = "((a+)+)+$") -> BackendTokenizer:
 
 
 @pytest.mark.slow
-def test_a_tokenizer_that_panics_is_an_error_of_the_request() -> None:
-    """A panic is a BaseException, which would end the engine and pass every handler of the server."""
-    tokenizer = Tokenizer(failing())
-    assert tokenizer.encode("a") == [0]
-    with pytest.raises(RequestError, match=r"tokenizer fails at this text: .*retry-limit"):
-        tokenizer.encode("a" * 40 + "b")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("path", [TEXT_PATH, "/tokenize"])
 def test_a_tokenizer_that_panics_gets_a_reply_in_our_format(path: str) -> None:
     engine = FakeEngine()
@@ -252,7 +219,3 @@ def test_a_pipe_among_the_files_is_refused(tmp_path: Path, name: str) -> None:
     for model in (tmp_path, tmp_path / name):
         with pytest.raises(ModelError, match=f"{name} is neither a file nor a directory"):
             open_source(str(model), defaults=True)
-
-
-def test_the_default_model_has_a_name() -> None:
-    assert open_source("SmolLM2-135M-Instruct", defaults=True).name == "SmolLM2-135M-Instruct"

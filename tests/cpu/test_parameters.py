@@ -26,6 +26,7 @@ from tests.support.cores import GREEDY, answer, chat_ids, exact
 WARM = replace(GREEDY, max_tokens=48, temperature=0.9, ignore_eos=True)
 CHANGES: dict[str, dict[str, Any]] = {
     "min_p": {"min_p": 0.2, "temperature": 2.0},
+    "top_k": {"top_k": 5, "temperature": 2.0},
     "presence": {"presence_penalty": 1.5},
     "frequency": {"frequency_penalty": 1.0},
     "negative": {"presence_penalty": -1.0, "frequency_penalty": -0.5},
@@ -290,29 +291,6 @@ def test_logprobs_of_a_prompt_equal_those_of_one_pass(model: LoadedModel, ids: l
     assert scores(core, prompt[:1], "none")[0] == ()
     core.scheduler.blocks.check_integrity()  # type: ignore[attr-defined]
     assert core.scheduler.blocks.usage == 0
-
-
-@pytest.mark.slow
-def test_logprobs_of_a_prompt_survive_a_preemption(model: LoadedModel) -> None:
-    """The first request takes the memory of a half-read prompt, which is then read again."""
-    prompts = [tuple(range(20, 40)), tuple(range(100, 200)), tuple(range(300, 400))]
-    alone = [scores(model.core(EngineConfig()), prompt, "none")[0] for prompt in prompts]
-    tight = model.core(EngineConfig(max_num_batched_tokens=5, max_num_seqs=2))
-    tight.scheduler.blocks = PageManager(4, 9, 16, 9)
-    for index, prompt in enumerate(prompts):
-        sampling = replace(GREEDY, max_tokens=40, ignore_eos=True, logprobs=0, prompt_logprobs=index > 0)
-        tight.add(GenerateRequest(str(index), prompt, sampling, "none"))
-    found: dict[str, list[float]] = {}
-    begun_again = 0
-    while not tight.scheduler.idle:
-        half_read = [r for r in tight.scheduler.running if r.scoring and r.prompt_logprobs]
-        for event in tight.step().events:
-            assert isinstance(event, TokenEvent)
-            found.setdefault(event.request_id, []).extend(one.logprob for one in event.prompt_logprobs)
-        begun_again += sum(not r.prompt_logprobs and r.scoring for r in half_read)
-    assert begun_again > 0
-    for index, expected in enumerate(alone):
-        assert found[str(index)] == pytest.approx(list(expected) if index else [], abs=1e-4)
 
 
 # -- predicted outputs -------------------------------------------------------------------------------------------------

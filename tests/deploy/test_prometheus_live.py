@@ -1,17 +1,15 @@
-"""A real Prometheus scrapes a real server under load: every query returns data, and alerts fire when provoked."""
+"""A real Prometheus scrapes a real server under load: every query returns data, and no alert fires for nothing."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import os
 import re
-import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +17,15 @@ import httpx
 import pytest
 import yaml
 
-from tests.support import CONFIG
 from tests.support.files import DASHBOARDS, PROMETHEUS, expressions, program, rules
 from tests.support.promql import selectors
-from tests.support.serving import MODEL, Process, children_of
+from tests.support.serving import MODEL, Process
 from tests.support.waiting import PATIENCE, free_port, is_ok, until
 
 PROMPTS = (
     "Tell me a story about a small bear and a hill, and then one about a hungry cat and a mirror.",
     "Write SQL.\n\nbooks(id, title, author, year, price)\n\nShow author and year of all books sorted by year.",
 )
-# Policy fixed is forced to lose: nothing of the model drafts, never gives up early, and 25 rows cost more than one even
-# where the processor multiplies many rows at the price of one.
-HEAD_ALONE = "0" * 2 * CONFIG["num_hidden_layers"] + "1"
-LOSING = ("--fixed-plan", HEAD_ALONE, "--fixed-gamma", "24", "--draft-confidence", "0")
 INTERVAL = 0.5  # seconds between scrapes; the rules' windows and patience are shortened to fit
 WINDOWS = {"10m": "4s", "5m": "4s", "1m": "3s"}
 
@@ -96,20 +89,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     program("prometheus")
     directory = tmp_path_factory.mktemp("server")
     limits = ("--max-num-seqs", "2", "--max-queued", "2")
-    process = Process(directory / "log", "--profile-dir", str(directory / "profiles"), *limits, *LOSING)
-    engines = children_of(process.popen.pid)
-    yield process
-    for engine in engines:  # one that is stopped would not see its parent go
-        with suppress(ProcessLookupError):
-            os.kill(engine, signal.SIGKILL)
-    process.close()
+    with Process(directory / "log", "--profile-dir", str(directory / "profiles"), *limits) as process:
+        yield process
 
 
 @pytest.fixture(scope="module")
 def prometheus(server: Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     watching = Prometheus(tmp_path_factory.mktemp("prometheus"), server.url.removeprefix("http://"))
-    yield watching
-    watching.close()
+    with closing(watching):
+        yield watching
 
 
 @contextmanager
@@ -196,23 +184,3 @@ def test_every_query_returns_data(server: Process, prometheus: Prometheus) -> No
             prometheus.until(lambda: "KnapServeRejecting" in prometheus.firing(), "the alert on refusals")
         untrue = {f"KnapServe{name}" for name in ("Down", "Loading", "NotScraped", "EngineStalled", "RequestErrors")}
         prometheus.until(lambda: not untrue & prometheus.firing(), f"quiet from {untrue}")
-
-
-@pytest.mark.nightly
-def test_a_policy_slower_than_plain_decoding_fires_its_alert(server: Process, prometheus: Prometheus) -> None:
-    losing = {"KnapServeAcceptanceCollapse", "KnapServeSlowerThanPlain"}
-    with load(server, "fixed"):
-        prometheus.until(lambda: losing <= prometheus.firing(), "the alerts on losing")
-    with load(server, "none"):
-        prometheus.until(lambda: not losing & prometheus.firing(), "plain decoding to end the alerts")
-
-
-@pytest.mark.nightly
-def test_a_stalled_engine_and_a_dead_server_fire_their_alerts(server: Process, prometheus: Prometheus) -> None:
-    with load(server, "none"):
-        until(lambda: server.metrics().total("vllm:num_requests_running") > 0, "a request that runs")
-        os.kill(server.engine, signal.SIGSTOP)
-        dead = {"KnapServeEngineStalled", "KnapServeDown"}
-        prometheus.until(lambda: dead & prometheus.firing() == {"KnapServeEngineStalled"}, "the alert on the engine")
-        server.popen.kill()
-        prometheus.until(lambda: "KnapServeDown" in prometheus.firing(), "the alert on the server")

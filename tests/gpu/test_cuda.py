@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from engine.config.engine import EngineConfig
-from engine.config.policies import KnapSpecConfig
 from engine.model.attention import Segment
 from engine.runtime.build import LoadedModel
 from engine.runtime.overlap import PlainPass
@@ -39,19 +38,6 @@ def test_logits_equal_those_of_the_cpu() -> None:
 
     cpu, cuda = load(torch.float64, device="cpu"), load(torch.float64, device="cuda")
     assert (logits(cpu) - logits(cuda)).abs().max() < 1e-9
-
-
-@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
-def test_every_policy_equals_plain_decoding_in_float64(prompts: Sequence[str], sampling: SamplingParams) -> None:
-    model = load(torch.float64, device="cuda")
-    config = EngineConfig(device="cuda", knapspec=KnapSpecConfig(interval=12, budget=0.5))
-    core = model.core(config)
-    ids = [chat_ids(core, text) for text in prompts[::10]]
-    plain = answer(core, ids, sampling, ["none"])
-    for policy in ("fixed", "layerskip", "knapspec"):
-        assert answer(model.core(config), ids, sampling, [policy]) == plain
-    mixed = ("none", "fixed", "layerskip", "knapspec")
-    assert answer(model.core(config), ids, sampling, mixed, concurrency=8) == plain
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])

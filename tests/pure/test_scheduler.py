@@ -128,27 +128,6 @@ def test_preemptions_change_no_token_and_spare_the_oldest(gamma: int) -> None:
     assert {e.request.finish_reason for e in world.requests.values()} == {FinishReason.LENGTH}
 
 
-def test_a_request_alone_is_never_preempted() -> None:
-    world = World(Setting(spare=0, slabs=1, gamma=4))
-    world.add([1, 2, 1], LONG)
-    world.drain()
-    assert world.scheduler.preemptions == 0
-
-
-def test_a_common_prefix_is_read_once() -> None:
-    """Requests with that prefix wait for the one that reads it, and reuse its blocks."""
-    world = World(Setting(block_size=2, blocks_per_slab=6, slabs=4, spare=18, max_num_seqs=4, max_rows=8))
-    prompt = [1, 2, 2, 1, 1]
-    for seed in range(3):
-        world.add(prompt, SamplingParams(seed=seed))
-    rows = 0
-    while not world.scheduler.idle:
-        rows += sum(len(w.tokens) for w in world.step().work if w.start < len(prompt))
-    assert rows == len(prompt) + 2
-    assert [e.request.cached_tokens for e in world.requests.values()] == [0, 4, 4]
-    assert (world.scheduler.prefix_queries, world.scheduler.prefix_hits) == (15, 8)
-
-
 def test_a_common_prefix_of_several_chunks_is_read_once() -> None:
     """Requests wait for the whole common prefix, and no longer."""
     world = World(Setting(block_size=2, blocks_per_slab=6, slabs=4, spare=18, max_num_seqs=4, max_rows=4))
@@ -279,14 +258,6 @@ def test_keys_get_equal_shares_however_many_requests_they_have() -> None:
     world.step()
     assert world.scheduler.preemptions == preemptions, "nobody makes way in turns"
     world.drain()
-
-
-def test_requests_of_one_choice_each_are_admitted_in_order() -> None:
-    world = busy(0)
-    added = [world.add([1, 1], LONG, Owner("a", str(index))) for index in range(30)]
-    world.step()
-    assert world.scheduler.running == [each.request for each in added[:8]]
-    assert world.scheduler.preemptions == 0
 
 
 def test_a_request_of_higher_priority_takes_the_place_of_the_lowest() -> None:

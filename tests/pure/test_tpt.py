@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.results import expected_tokens
 from engine.draft.fixed import uniform_variants
 from engine.draft.tpt import THRESHOLDS, Prices, count, expectations, objective
-from engine.plans import exit_plan, skipped
+from engine.plans import skipped
 from engine.step import Plan
 from tests.support.examples import examples
 
@@ -129,14 +129,6 @@ def test_a_uniform_plan_skips_whole_layers_at_even_distances(layers: int, ratio:
     distances = [b - a for a, b in pairwise(skipped)]
     assert not distances or max(distances) - min(distances) <= 1
     assert not skipped or skipped[-1] == layers - 1
-
-
-@examples(60)
-@given(st.integers(1, 40), st.data())
-def test_an_exit_plan_runs_only_the_first_layers(layers: int, data: st.DataObject) -> None:
-    depth = data.draw(st.integers(1, layers))
-    variants = exit_plan(layers, depth)
-    assert variants == (1,) * (2 * depth) + (0,) * (2 * (layers - depth)) + (1,)
 
 
 @examples(60)

@@ -28,7 +28,6 @@ from engine.types import GenerateRequest, RequestRound, SamplingParams, TokenEve
 from papers import layer_sets
 from papers.layer_sets import LayerSets
 from papers.settings import KnnSSDConfig, SelfSDConfig
-from profiles import store
 from profiles.schema import LatencyProfile, ProfileKey
 from profiles.store import write_atomically
 from tests.support import CONFIG, PREPARED
@@ -123,12 +122,6 @@ def load(
     settings.setdefault("threads", 1)
     settings["model"] = str(settings.get("model", PREPARED))
     return TimedModel(EngineConfig(**settings), dtype=dtype, profile=profile or made_up_profile(), backend=backend)
-
-
-def save_eager_profile(directory: Path, dtype: torch.dtype) -> Path:
-    """Save a profile of the prepared fixture in which drafting by its copy always pays. Returns the directory."""
-    store.save(replace(made_up_profile(low_bit=0.05), key=load(dtype, draft_bits="auto").key), directory)
-    return directory
 
 
 def exact(**settings: Any) -> LoadedModel:

@@ -1,7 +1,7 @@
 """An engine's process with a fault: `python -m tests.support.faults FD`. `FAULT` names it: KIND:ROUND.
 
-`KIND` is "raise", "memory" or "nan"; the fault happens in that round. "always:ROUND" raises from that round on, and
-"disk:0" lets no process of the server write a byte to a file.
+`KIND` is "raise", "memory" or "nan"; the fault happens in that round. "disk:0" lets no process of the server write a
+byte to a file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VARIABLE = "FAULT"
 
 
 class Faulty:
-    """A runner that fails in one round, or from one on."""
+    """A runner that fails in one round."""
 
     def __init__(self, inner: Runner) -> None:
         self.inner = inner
@@ -34,7 +34,7 @@ class Faulty:
 
     def run(self, *arguments: Any, **named: Any) -> StepOutput:
         self.round += 1
-        if self.kind == "disk" or self.round < self.at or (self.round > self.at and self.kind != "always"):
+        if self.kind == "disk" or self.round != self.at:
             return self.inner.run(*arguments, **named)
         if self.kind == "nan":
             norm = vars(self.inner.decoder)["_norm"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +184,25 @@ def small() -> tuple[dict[str, Any], Tensors]:
 
 def floats(tensor: Tensor) -> tuple[np.ndarray[Any, Any], str]:
     return tensor.float().numpy(), "F32"
+
+
+_TOKENIZER_KEYS = ("normalizer.lowercase", "escape_whitespaces", "suppress_tokens", "cls_token_id", "of_the_future")
+_MODEL_KEYS = ("rope.scale_linear", "attention.value_scale", "hidden_activation", "of_the_future")
+
+
+def _strings(space: Any) -> Iterator[str]:
+    for value in vars(space).values():
+        if isinstance(value, type):
+            yield from _strings(value)
+        elif isinstance(value, str) and "." in value:
+            yield value
+
+
+@cache
+def all_keys() -> list[str]:
+    """All keys of the `gguf` library, and some older and newer ones, that may matter to a Llama."""
+    keys = {key.replace("{arch}", "llama") for key in _strings(gguf.Keys)}
+    keys |= {f"llama.{key}" for key in _MODEL_KEYS} | {"tokenizer.ggml." + key for key in _TOKENIZER_KEYS}
+    return sorted(
+        key for key in keys if key.startswith(("llama.", "tokenizer.", "general.sampling.")) and "{" not in key
+    )

@@ -15,23 +15,6 @@ POLICIES = ("none", "fixed", "layerskip", "knapspec")
 TOKENIZER = Tokenizer.from_file(str(PREPARED / "tokenizer.json"))
 GREEDY: dict[str, Any] = {"temperature": 0}
 SAMPLED: dict[str, Any] = {"temperature": 1.6, "top_p": 0.95, "seed": 7}  # warm: the model is sure of most it says
-WEATHER: Any = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "The weather of a city.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "city": {"type": "string", "maxLength": 20},
-                "days": {"type": "integer", "minimum": 1, "maximum": 9},
-            },
-            "required": ["city", "days"],
-            "additionalProperties": False,
-        },
-    },
-}
-TIME: Any = {"type": "function", "function": {"name": "get_time", "parameters": {"type": "object", "properties": {}}}}
 
 
 def ids_of(text: str) -> list[int]:
@@ -46,11 +29,6 @@ def ask(client: openai.OpenAI, text: str, policy: str | None = None, **options: 
     """The reply of a chat, of the client's own type."""
     extra = {"draft_policy": policy} | options.pop("extra_body", {})
     return client.chat.completions.create(model=MODEL, messages=messages(text), extra_body=extra, **options)
-
-
-def chunks_of(client: openai.OpenAI, text: str, policy: str | None = None, **options: Any) -> list[Any]:
-    """The chunks of a chat."""
-    return list(ask(client, text, policy, stream=True, **options))
 
 
 def said(reply: Any) -> str:

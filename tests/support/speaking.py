@@ -81,14 +81,6 @@ class RecordingEngine(SpeakingEngine):
         vars(self.tokenizer)["render_chat"] = rendered
 
 
-class TalkingEngine(FakeEngine):
-    info = replace(INFO, max_model_len=4096, tool_format="hermes", thinks=True)
-
+class TalkingEngine(SpeakingEngine):
     def __init__(self, text: str = "Hello") -> None:
-        super().__init__(tuple(text[i : i + 3] for i in range(0, len(text), 3)) or ("",))
-
-    async def _events(self, request: Any) -> Any:
-        async for event in super()._events(request):
-            scored = tuple(TokenLogprobs(byte, -0.25, ((98, -0.5),)) for byte in event.text.encode())
-            said = replace(event, logprobs=scored, pieces=spelled(event.text))
-            yield event if request.sampling.logprobs is None else said
+        super().__init__(pieces(text, 3) or ("",))

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from gguf import GGMLQuantizationType, GGUFValueType, quant_shape_from_byte_shape
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
-from tokenizers.processors import TemplateProcessing
+from gguf import GGUFReader, GGUFValueType
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import LlamaConfig, MistralConfig, PreTrainedConfig, Qwen3Config
 
 from tests.support.cores import tiny_model
-from tests.support.gguf_files import BYTES, fields_of, tensors_of
+from tests.support.gguf_files import BYTES, PIECES, fields_of, sentence_piece, small, tensors_of, write
 from tests.support.quantised_checkpoints import write_quantised
 
 Files = dict[str, bytes]
 Field = tuple[str, GGUFValueType, Any]  # key, type and value; a list is (type of its items, items)
 TEMPLATE = "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}{% endfor %}{{ bos_token }}"
-SPLIT = r"'s|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+"
 LETTERS = {
     GGUFValueType.UINT8: "B", GGUFValueType.INT8: "b", GGUFValueType.UINT16: "H", GGUFValueType.INT16: "h",
     GGUFValueType.UINT32: "I", GGUFValueType.INT32: "i", GGUFValueType.FLOAT32: "f", GGUFValueType.BOOL: "?",
@@ -50,7 +46,6 @@ class Gguf:
     fields: list[Field]
     tensors: list[TensorInfo]
     counts: tuple[int, int] = (0, 0)  # added to the numbers of tensors and fields
-    alignment: int = 32
 
     def copy(self) -> Gguf:
         return replace(self, fields=list(self.fields), tensors=[replace(t, shape=[*t.shape]) for t in self.tensors])
@@ -64,8 +59,8 @@ class Gguf:
             offset = len(data) if tensor.offset is None else tensor.offset
             header += _text(tensor.name) + struct.pack("<I", len(tensor.shape))
             header += struct.pack(f"<{len(tensor.shape)}QIQ", *tensor.shape, tensor.type, offset)
-            data += tensor.content + bytes(-len(tensor.content) % self.alignment)
-        return bytes(header + bytes(-len(header) % self.alignment) + data)
+            data += tensor.content + bytes(-len(tensor.content) % 32)
+        return bytes(header + bytes(-len(header) % 32) + data)
 
 
 def _text(text: str) -> bytes:
@@ -82,111 +77,64 @@ def _value(kind: GGUFValueType, value: Any) -> bytes:
     return struct.pack("<IQ", inner, len(items)) + b"".join(_value(inner, item) for item in items)
 
 
-def typed(key: str, value: Any) -> Field:
-    """A field as llama.cpp's converter would write it."""
-    match value:
-        case bool():
-            return key, GGUFValueType.BOOL, value
-        case int():
-            return key, GGUFValueType.UINT32, value
-        case float():
-            return key, GGUFValueType.FLOAT32, value
-        case str():
-            return key, GGUFValueType.STRING, value
-        case _:
-            inner = typed("", value[0])[1]
-            return key, GGUFValueType.ARRAY, (GGUFValueType.INT32 if inner == GGUFValueType.UINT32 else inner, value)
-
-
-BYTE_TOKENS = ["<end>", *sorted(pre_tokenizers.ByteLevel.alphabet()), "ab", "<|user|>", "<|pad|>"]
-PIECES = ["<unk>", "<s>", "</s>", *BYTES, "▁", "a", "b", "ab", "▁a", "abab"]
-HEAD = 32  # dimensions of a head
-
-
-@contextmanager
-def written(family: type[PreTrainedConfig], tokens: list[str], **changes: Any) -> Iterator[tuple[Path, Any]]:
-    """The directory of a checkpoint of one layer, and its model."""
-    sizes = {"hidden_size": 64, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    sizes |= {"num_key_value_heads": 1, "head_dim": HEAD, "max_position_embeddings": 64, "vocab_size": len(tokens)}
-    with TemporaryDirectory() as directory:
-        yield Path(directory), tiny_model(Path(directory), family, tie_word_embeddings=True, **sizes | changes)
+def _read(path: Path) -> Gguf:
+    """Read a whole file with the `gguf` library."""
+    reader = GGUFReader(path)
+    fields: list[Field] = []
+    for name, found in reader.fields.items():
+        if not name.startswith("GGUF."):
+            kind, *inner = found.types
+            fields.append((name, kind, (inner[0], found.contents()) if inner else found.contents()))
+    tensors = [TensorInfo(t.name, [*map(int, t.shape)], t.tensor_type, t.data.tobytes()) for t in reader.tensors]
+    return Gguf(fields, tensors)
 
 
 def ggufs() -> dict[str, Gguf]:
-    """GGUF files with both kinds of tokenizers."""
-    common = {"eos_token_id": 0, "bos_token_id": 0, "add_bos_token": True, "padding_token_id": 0}
-    types = [3] + [1] * 257 + [4, 3]
-    bytes_ = {"model": "gpt2", "pre": "llama-bpe", "token_type": types, "merges": ["a b"], "eot_token_id": 0} | common
-    pieces = {"model": "llama", "scores": [-float(i) for i in range(len(PIECES))], "unknown_token_id": 0} | common
-    pieces |= {"token_type": [2, 3, 3] + [6] * 256 + [1] * 6, "add_space_prefix": True, "eos_token_id": 2}
+    """GGUF files with both kinds of tokenizers, one in packed weights, one with YaRN and divisors of RoPE."""
+    fields, tensors = small()
+    floats = {"rope_freqs.weight": (np.linspace(1, 8, 2, dtype=np.float32), "F32")}
     yarn = {"rope.scaling.type": "yarn", "rope.scaling.factor": 2.0, "rope.scaling.original_context_length": 32}
-    found: dict[str, Gguf] = {}
-    for name, family, tokens, tokenizer, more, packed in (
-        ("gguf-bytes", LlamaConfig, BYTE_TOKENS, bytes_, {}, "F32"),
-        ("gguf-pieces", LlamaConfig, PIECES, pieces, yarn, "Q8_0"),
-        ("gguf-qwen3", Qwen3Config, BYTE_TOKENS, bytes_ | {"pre": "qwen2"}, {}, "Q4_0"),
-    ):
-        with written(family, tokens) as (_, model):
-            kind, stored = model.config.model_type, tensors_of(model, {"attn_v": "F32", "": packed})
-            shape = {"rope.dimension_count": HEAD, "attention.value_length": HEAD, "vocab_size": len(tokens)}
-            fields: dict[str, Any] = {"general.architecture": kind, "general.alignment": 32, "general.name": "tiny"}
-            fields |= fields_of(model.config, kind)
-        fields |= {f"{kind}.{key}": value for key, value in (shape | more).items()}
-        fields |= {f"tokenizer.ggml.{key}": value for key, value in ({"tokens": tokens} | tokenizer).items()}
-        fields["tokenizer.chat_template"] = TEMPLATE
-        tensors = [_tensor(name, content, GGMLQuantizationType[type]) for name, (content, type) in stored.items()]
-        found[name] = Gguf([typed(key, value) for key, value in fields.items()], tensors)
-    divisors = np.linspace(1, 8, HEAD // 2, dtype=np.float32)
-    found["gguf-bytes"].tensors.append(_tensor("rope_freqs.weight", divisors, GGMLQuantizationType.F32))
-    return found
+    rows = {"token_embd.weight": (np.full((len(PIECES), 8), 0.5, np.float32), "F32")}
+    tokenizer = {key: value for key, value in fields.items() if key.startswith("tokenizer")}
+    with TemporaryDirectory() as scratch:
+        path = Path(scratch)
+        model = tiny_model(path, Qwen3Config, vocab_size=258, num_hidden_layers=1, head_dim=32)
+        packed = tensors_of(model, {"attn_v": "F32", "ffn_up": "Q8_0", "": "Q4_0"})
+        return {
+            "gguf-bytes": _read(write(path / "a", fields | {"tokenizer.chat_template": TEMPLATE}, tensors)),
+            "gguf-pieces": _read(
+                write(
+                    path / "b",
+                    fields | sentence_piece(ab=-1.0) | {f"llama.{key}": value for key, value in yarn.items()},
+                    tensors | rows | floats,
+                )
+            ),
+            "gguf-qwen3": _read(write(path / "c", fields_of(model.config, "qwen3") | tokenizer, packed, "qwen3")),
+        }
 
 
-def _tensor(name: str, stored: np.ndarray[Any, Any], type: GGMLQuantizationType) -> TensorInfo:
-    shape = stored.shape if stored.dtype == np.float32 else quant_shape_from_byte_shape(stored.shape, type)
-    return TensorInfo(name, list(shape[::-1]), type, stored.tobytes())
-
-
-def tokenizers() -> dict[str, bytes]:
-    """Contents of tokenizer.json for the three usual algorithms."""
-    bytes_ = Tokenizer(models.BPE({token: i for i, token in enumerate(BYTE_TOKENS)}, [("a", "b")]))
-    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    bytes_.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(SPLIT), "isolated"), level])
-    bytes_.post_processor = TemplateProcessing("<end> $A", "<end> $A $B:1", [("<end>", 0)])
-    bytes_.decoder = decoders.ByteLevel()
-    bytes_.add_special_tokens(["<end>", "<|pad|>"])
-    bytes_.add_tokens(["<|user|>"])
-    vocabulary, merges = {piece: i for i, piece in enumerate(PIECES)}, [("a", "b"), ("▁", "a"), ("ab", "ab")]
-    pieces = Tokenizer(models.BPE(vocabulary, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
-    pieces.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    spaces = decoders.Replace("▁", " ")
-    pieces.decoder = decoders.Sequence([spaces, decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
-    unigram = Tokenizer(models.Unigram([(piece, -float(i)) for i, piece in enumerate(PIECES)], 0, byte_fallback=True))
-    unigram.normalizer = normalizers.NFKC()
-    unigram.pre_tokenizer, unigram.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
-    unigram.enable_truncation(512)
-    unigram.enable_padding(length=8, pad_token="<unk>")
-    for made in (pieces, unigram):
-        made.add_special_tokens(["<unk>", "<s>", "</s>"])
-    return {
-        name: made.to_str().encode() for name, made in (("bytes", bytes_), ("pieces", pieces), ("unigram", unigram))
-    }
+def unigram() -> bytes:
+    """A tokenizer.json of another algorithm than that of the prepared fixture."""
+    pieces = ["<unk>", "<s>", "</s>", *BYTES, "▁", "a", "b", "ab", "▁a", "abab"]
+    made = Tokenizer(models.Unigram([(piece, -float(i)) for i, piece in enumerate(pieces)], 0, byte_fallback=True))
+    made.normalizer = normalizers.NFKC()
+    made.pre_tokenizer, made.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    made.enable_truncation(512)
+    made.enable_padding(length=8, pad_token="<unk>")
+    made.add_special_tokens(["<unk>", "<s>", "</s>"])
+    return made.to_str().encode()
 
 
 _LLAMA3 = {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 _YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0, "original_max_position_embeddings": 32, "beta_fast": 32}
-_FAMILIES: dict[str, tuple[type[PreTrainedConfig], str, dict[str, Any]]] = {
-    "llama": (LlamaConfig, "bytes", {"rope_parameters": _LLAMA3 | {"original_max_position_embeddings": 16}}),
-    "mistral": (MistralConfig, "pieces", {"sliding_window": 8}),
+_WINDOWS = {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 0}
+_FAMILIES: dict[str, tuple[type[PreTrainedConfig], dict[str, Any]]] = {
+    "llama": (LlamaConfig, {"rope_parameters": _LLAMA3 | {"original_max_position_embeddings": 16}}),
+    "mistral": (MistralConfig, {"sliding_window": 8}),
     "qwen3": (
         Qwen3Config,
-        "unigram",
-        {
-            "use_sliding_window": True,
-            "sliding_window": 8,
-            "max_window_layers": 0,
-            "layer_types": ["sliding_attention"],
-            "rope_parameters": _YARN | {"beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0, "truncate": True},
-        },
+        _WINDOWS
+        | {"rope_parameters": _YARN | {"beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0, "truncate": True}},
     ),
 }
 GENERATION = {
@@ -194,18 +142,22 @@ GENERATION = {
     "eos_token_id": [0, 1], "do_sample": True,
 }  # fmt: skip
 TOKENIZER_CONFIG = {
-    "eos_token": "<end>", "bos_token": {"content": "<end>", "special": True}, "pad_token": None, "unk_token": "<unk>",
+    "eos_token": "<|end|>", "bos_token": {"content": "<|end|>", "special": True}, "pad_token": None,
     "chat_template": [{"name": "default", "template": TEMPLATE}, {"name": "tool_use", "template": TEMPLATE}],
     "model_max_length": 10**30, "tokenizer_class": "PreTrainedTokenizerFast", "add_bos_token": True,
-    "added_tokens_decoder": {"0": {"content": "<end>", "special": True}},
+    "added_tokens_decoder": {"0": {"content": "<|end|>", "special": True}},
 }  # fmt: skip
 
 
 def checkpoints() -> dict[str, Files]:
-    """Checkpoints in Hugging Face's layout, of three families and tokenizers. One is in several files."""
+    """Checkpoints in Hugging Face's layout, of three families and two tokenizers. One is in several files."""
     found: dict[str, Files] = {}
-    for name, (family, kind, changes) in _FAMILIES.items():
-        with written(family, BYTE_TOKENS if kind == "bytes" else PIECES, **changes) as (directory, model):
+    sizes = {"hidden_size": 64, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes |= {"num_key_value_heads": 1, "head_dim": 32, "max_position_embeddings": 64, "vocab_size": 268}
+    for name, (family, changes) in _FAMILIES.items():
+        with TemporaryDirectory() as scratch:
+            directory = Path(scratch)
+            model = tiny_model(directory, family, tie_word_embeddings=True, **sizes | changes)
             if name == "mistral":
                 (directory / "model.safetensors").unlink()
                 model.save_pretrained(directory, max_shard_size="70KB")
@@ -214,7 +166,9 @@ def checkpoints() -> dict[str, Files]:
         if name == "llama":  # the names of most published checkpoints
             rope = config.pop("rope_parameters")
             config |= {"rope_theta": rope.pop("rope_theta"), "rope_scaling": rope}
-        files |= {"tokenizer.json": tokenizers()[kind], "chat_template.jinja": TEMPLATE.encode()}
+        if name == "qwen3":
+            files["tokenizer.json"] = unigram()
+        files["chat_template.jinja"] = TEMPLATE.encode()
         texts = {"config": config, "generation_config": GENERATION, "tokenizer_config": TOKENIZER_CONFIG}
         found[name] = files | {f"{file}.json": json.dumps(value).encode() for file, value in texts.items()}
     return found
@@ -224,8 +178,6 @@ def quantised_checkpoints(scratch: Path) -> dict[str, Files]:
     """Quantised checkpoints, which are written to `scratch` first."""
     found: dict[str, Files] = {}
     for kind in ("gptq-act-order", "awq", "w4a16-asymmetric", "fp8"):
-        directory = scratch / kind
-        write_quantised(directory, kind, vocab=len(BYTE_TOKENS), layers=1)
-        files = {path.name: path.read_bytes() for path in directory.iterdir()}
-        found[kind] = files | {"tokenizer.json": tokenizers()["bytes"]}
+        write_quantised(scratch / kind, kind, vocab=256, layers=1)
+        found[kind] = {path.name: path.read_bytes() for path in (scratch / kind).iterdir()}
     return found

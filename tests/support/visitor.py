@@ -47,10 +47,6 @@ class Stream:
         return [choice for chunk in self.chunks for choice in chunk["choices"]]
 
     @property
-    def tokens(self) -> int:
-        return sum(len(round["tokens"]) for round in self.rounds)
-
-    @property
     def plans(self) -> list[str]:
         """The plans in order of use, each listed until another plan or a copy drafts.
 

@@ -18,7 +18,7 @@ from tests.support.hostile import fuzz, soak
 from tests.support.hostile.bombs import Bomb, bombs
 from tests.support.hostile.client import Probe, Server
 
-_PARTS = ("bombs", "fuzz", "soak")
+_CONNECTIONS = 16  # of the soak
 _QUIET = 3.0  # seconds of probes before the first bomb
 _IDLE = 3.0  # seconds for which connections idle
 _SLOW = 12.0  # seconds for which slow readers read
@@ -28,11 +28,9 @@ _PATIENCE = 60.0  # seconds for a bomb's reply
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m tests.support.hostile", description=__doc__)
     parser.add_argument("--url", default="http://127.0.0.1:8000", help="base URL of the server (default: %(default)s)")
-    parser.add_argument("--parts", default=",".join(_PARTS), help="comma-separated (default: %(default)s)")
     parser.add_argument("--only", default="", metavar="TEXT", help="only bombs whose names contain this")
     parser.add_argument("--bodies", type=int, default=50_000, help="mutated bodies to send (default: %(default)s)")
     parser.add_argument("--requests", type=int, default=100_000, help="requests of the soak (default: %(default)s)")
-    parser.add_argument("--connections", type=int, default=16, help="connections of the soak (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of mutations and requests (default: %(default)s)")
     return parser.parse_args(arguments)
 
@@ -40,17 +38,10 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Run the parts. Returns 1 if a request was lost, or a reply was a 5xx or another than expected."""
     args = _arguments(arguments)
-    parts = args.parts.split(",")
-    assert {*parts} <= {*_PARTS}, f"--parts must be some of {', '.join(_PARTS)}"
     server = Server(args.url)
-    context = server.context_length()
-    bad = 0
-    if "bombs" in parts:
-        bad += _throw_all(server, context, args.only)
-    if "fuzz" in parts:
-        bad += fuzz.run(server, args.bodies, args.seed)
-    if "soak" in parts:
-        bad += soak.run(server, args.requests, args.connections, args.seed)
+    bad = _throw_all(server, server.context_length(), args.only)
+    bad += fuzz.run(server, args.bodies, args.seed)
+    bad += soak.run(server, args.requests, _CONNECTIONS, args.seed)
     return int(bad > 0)
 
 

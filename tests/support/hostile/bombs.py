@@ -59,46 +59,30 @@ def _words(count: int) -> str:
 
 
 def schemas() -> dict[str, Any]:
-    """Hostile JSON schemas."""
+    """Hostile JSON schemas, each of another kind."""
     lowest = -(2**63)
     every = {f"p{i}": {"type": "integer"} for i in range(2300)}
-    letters = "abcdefghijkl"
     return {
         "least common multiple": {"allOf": [{"type": "integer", "multipleOf": n} for n in _PRIMES]},
         "large divisor": {"type": "integer", "multipleOf": 1_000_003},
-        "divisor of six digits": {"type": "integer", "multipleOf": 999_983},
-        "tiny divisor": {"type": "number", "multipleOf": 1e-12},
         "long constant": {"const": "x" * 60_000},
-        "2,300 optional properties": {"type": "object", "properties": every},
-        "2,300 required properties": {"type": "object", "properties": every, "required": [*every]},
+        "2,300 properties": {"type": "object", "properties": every},
         "bound that is text": {"type": "integer", "minimum": "é" * 60},
-        "lowest integer": {"const": lowest},
-        "lowest integer, deep": {"type": "object", "properties": {"a": {"enum": [{"b": [lowest]}]}}},
+        "lowest integer": {"type": "object", "properties": {"a": {"enum": [{"b": [lowest]}]}}},
         "equal lowest bounds": {"type": "integer", "minimum": lowest, "maximum": lowest},
-        "200 references": _links(200),
         "1,000 references": _links(1000),
         "recursion": {"anyOf": [{"$ref": "#"}, {"type": "array", "items": {"$ref": "#"}}]},
         "nested quantifiers": {"type": "string", "pattern": "^(((a{1,60}){1,60}){1,60})$"},
         "exponential states": {"type": "string", "pattern": "[ab]*a[ab]{40}"},
-        "many alternatives": {"type": "string", "pattern": "|".join(f"(a|b){{{i}}}c" for i in range(1, 400))},
-        "intersections": {
-            "allOf": [{"type": "string", "pattern": f".*{c}.{{{i + 5}}}"} for i, c in enumerate(letters)]
-        },
-        "long lengths": {"type": "string", "minLength": 100_000, "maxLength": 10_000_000},
+        "intersections": {"allOf": [{"type": "string", "pattern": f".*{c}.{{9}}"} for c in "abcdefghijkl"]},
         "many items": {"type": "array", "items": {"type": "integer"}, "minItems": 1_000_000},
         "5,000 constants": {"enum": [f"value {i}" for i in range(5000)]},
-        "pattern properties": {
-            "type": "object",
-            "patternProperties": {f"^{'a' * i}b*c{{{i}}}$": {"type": "string"} for i in range(1, 220)},
-        },
         "unions of objects": {
             "anyOf": [
                 {"type": "object", "properties": {f"k{i}": {"type": "string", "pattern": f"(a|b){{{i}}}"}}}
                 for i in range(400)
             ]
         },
-        "many formats": {"type": "array", "items": {"type": "string", "format": "date-time"}, "minItems": 3000},
-        "wide numbers": {"type": "number", "minimum": -1e308, "maximum": 1e308},
     }
 
 
@@ -110,8 +94,6 @@ def forms() -> dict[str, dict[str, Any]]:
     for i in range(9):
         nested = {"type": "or", "elements": [nested, _tag(i, nested)]}
     return {
-        "exponential states": {"regex": "[ab]*a[ab]{40}"},
-        "nested quantifiers": {"regex": "((a{1,60}){1,60}){1,60}"},
         "300 alternatives": {"regex": "|".join(f".{{{i}}}a.{{{i}}}" for i in range(1, 300))},
         "classes of letters": {"regex": r"(\p{L}{1,500}\p{N}{1,500}){1,100}"},
         "ambiguous": {"grammar": 'start: s\ns: s s s | s s | "a" | ""'},
@@ -119,18 +101,7 @@ def forms() -> dict[str, dict[str, Any]]:
         "exponential terminal": {
             "grammar": "\n".join(["start: T0", *(f"T{i}: T{i + 1} T{i + 1}" for i in range(40)), 'T40: "x"'])
         },
-        "5,000 choices": {"choice": [f"value {i} " for i in range(5000)]},
         "600 tags": {"structural_tag": {"format": {"type": "triggered_tags", "triggers": ["<f"], "tags": tags}}},
-        "600 texts of 1,000 ends": {
-            "structural_tag": {
-                "format": {
-                    "type": "tag",
-                    "begin": "<f>",
-                    "end": [f"</f{i}>" for i in range(1000)],
-                    "content": {"type": "or", "elements": [{"type": "regex", "pattern": f"a{i}+"} for i in range(600)]},
-                }
-            }
-        },
         "tags that double": {"structural_tag": {"format": nested}},
     }
 

@@ -7,8 +7,9 @@ import socket
 import statistics
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
@@ -18,11 +19,6 @@ _PROBE = {"prompt": "The capital of France is", "max_tokens": 1, "temperature": 
 LEFT = -1  # status of a reply for which the client did not wait
 _PAUSE = 0.02  # seconds between probes
 _MEMORY = ("process_resident_memory_bytes", "knapserve_engine_process_resident_memory_bytes")
-
-
-def head_of(path: str) -> str:
-    """The head of a request with a body, but for the length of the body."""
-    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 
 
 class Server:
@@ -61,7 +57,9 @@ class Server:
     @contextmanager
     def posted(self, path: str, body: bytes) -> Iterator[socket.socket]:
         """A connection on which a request was sent, and whose reply is not read yet."""
-        head = f"{head_of(path)}Content-Length: {len(body)}\r\n\r\n"
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
         with socket.create_connection(self.address, timeout=60) as end:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             end.sendall(head.encode() + body)
@@ -89,13 +87,15 @@ class Probe:
     """Asks for one token, and whether the server lives, again and again, until it is left."""
 
     def __init__(self, server: Server) -> None:
-        self._server = server
         self._over = threading.Event()
         self.tokens: list[float] = []  # seconds of each request
         self.lives: list[float] = []
         self.texts: set[str] = set()
         self.failures = 0
-        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._ask, self._look)]
+        body = json.dumps(_PROBE).encode()
+        token = partial(server.post, "/v1/completions", body), self.tokens
+        live = partial(server.get, "/live"), self.lives
+        self._threads = [threading.Thread(target=self._ask, args=each, daemon=True) for each in (token, live)]
 
     def __enter__(self) -> Probe:
         for thread in self._threads:
@@ -107,23 +107,14 @@ class Probe:
         for thread in self._threads:
             thread.join()
 
-    def _ask(self) -> None:
-        body = json.dumps(_PROBE).encode()
+    def _ask(self, send: Callable[[], tuple[int, bytes]], seconds: list[float]) -> None:
         while not self._over.wait(_PAUSE):
             started = time.perf_counter()
-            status, reply = self._server.post("/v1/completions", body)
-            self.tokens.append(time.perf_counter() - started)
-            if status == 200:
-                self.texts.add(json.loads(reply)["choices"][0]["text"])
-            else:
-                self.failures += 1
-
-    def _look(self) -> None:
-        while not self._over.wait(_PAUSE):
-            started = time.perf_counter()
-            status, _ = self._server.get("/live")
-            self.lives.append(time.perf_counter() - started)
+            status, reply = send()
+            seconds.append(time.perf_counter() - started)
             self.failures += status != 200
+            if status == 200 and seconds is self.tokens:
+                self.texts.add(json.loads(reply)["choices"][0]["text"])
 
     @staticmethod
     def milliseconds(seconds: list[float]) -> tuple[float, float, float]:

@@ -4,140 +4,58 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from threading import Lock
 from typing import Any
 
 from tests.support.hostile.bombs import CHAT, TEXT
 from tests.support.hostile.client import Server
+from tests.support.hostile.fuzz import SEEDS
 
-_KINDS = 400  # different requests; each is sent alone first
-_CANCELLED = 0.05  # of the streams are left early
-_TOPICS = ("snow", "a river", "trains", "the moon", "bread", "a bridge", "music", "rain")
-_SCHEMA = {"type": "object", "properties": {"a": {"enum": ["x", "y", "z"]}, "b": {"type": "boolean"}},
-           "required": ["a", "b"], "additionalProperties": False}  # fmt: skip
-_TOOL = {"type": "function", "function": {"name": "look", "parameters": _SCHEMA}}
+_CANCELLED = 0.05  # of the requests are streams that are left early
 
 
-def _kind(number: int, policies: list[str], draw: random.Random) -> tuple[str, dict[str, Any]]:
-    topic = f"Say something about {draw.choice(_TOPICS)}, {number}."
-    body: dict[str, Any] = {
-        "max_tokens": draw.randrange(1, 16),
-        "temperature": draw.choice((0, 0, 0.7, 1.0)),
-        "seed": number,
-        "draft_policy": draw.choice(policies),
-        "n": draw.choice((1, 1, 1, 1, 3)),
-    }
-    if draw.random() < 0.3:
-        return TEXT, body | {"prompt": topic, "logprobs": draw.choice((None, 2))}
-    body["messages"] = [{"role": "user", "content": topic}]
-    shape = draw.random()
-    if shape < 0.15:
-        body |= {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": _SCHEMA}}}
-    elif shape < 0.3:
-        body |= {"tools": [_TOOL], "tool_choice": draw.choice(("auto", "required"))}
-    elif shape < 0.4:
-        body |= {"logprobs": True, "top_logprobs": 2}
-    return CHAT, body
-
-
-def _content(reply: bytes) -> Any:
-    """Return what a whole reply says, without ids, times and figures."""
-    choices = json.loads(reply)["choices"]
-    return [
-        (
-            choice.get("text") or (choice.get("message") or {}).get("content") or None,
-            [call["function"] for call in (choice.get("message") or {}).get("tool_calls") or ()],
-            choice["finish_reason"],
-        )
-        for choice in choices
-    ]
-
-
-def _streamed(data: bytes) -> Any:
-    """Return what a stream says in all, like `_content`; None if it has no end."""
-    events = [line[6:] for line in data.split(b"\n\n") if line.startswith(b"data: ")]
-    if not events or events[-1] != b"[DONE]":
-        return None
-    texts: dict[int, list[Any]] = {}
-    for event in events[:-1]:
-        chunk = json.loads(event)
-        if "error" in chunk:
-            return None
-        for choice in chunk["choices"]:
-            said = texts.setdefault(choice["index"], ["", {}, None])
-            delta = choice.get("delta") or {}
-            said[0] += choice.get("text") or delta.get("content") or ""
-            for call in delta.get("tool_calls") or ():
-                function = said[1].setdefault(call["index"], {"name": "", "arguments": ""})
-                for name, value in call["function"].items():
-                    function[name] += value or ""
-            said[2] = choice["finish_reason"] or said[2]
-    return [(text or None, [*calls.values()], reason) for _, (text, calls, reason) in sorted(texts.items())]
-
-
-def run(server: Server, count: int, connections: int, seed: int) -> int:
-    """Send the requests, and compare every answer. Returns how many were lost or another."""
-    (card,) = json.loads(server.get("/v1/models")[1])["data"][:1]
-    policies = [name for name in ("knapspec", "none", "lookup", "swift") if name in card["draft_policies"]]
-    draw = random.Random(seed)
-    kinds = [_kind(number, policies, draw) for number in range(min(_KINDS, count))]
-    replies = [server.post(path, json.dumps(body).encode()) for path, body in kinds]
-    kinds = [kind for kind, (status, _) in zip(kinds, replies, strict=True) if status == 200]  # some models lack tools
-    alone = [_content(reply) for status, reply in replies if status == 200]
-    outcomes: Counter[str] = Counter()
-    wrong: list[int] = []
-    memory: list[list[float]] = []
-    lock = Lock()
-
-    def send(number: int) -> None:
-        choice = random.Random((seed << 32) + number)
-        kind = choice.randrange(len(kinds))
-        path, body = kinds[kind]
-        way = choice.random()
-        if way < _CANCELLED:
-            outcome = _leave(server, path, body)
-        else:
-            stream = way < 0.5
-            status, reply = server.post(path, json.dumps(body | {"stream": stream}).encode())
-            outcome = _compare(status, reply, _streamed if stream else _content, alone[kind])
-        with lock:
-            outcomes[outcome] += 1
-            if outcome not in ("same", "left"):
-                wrong.append(kind)
-            if sum(outcomes.values()) % max(count // 50, 1) == 0:
-                memory.append(server.memory())
-
-    started = time.perf_counter()
-    with ThreadPoolExecutor(connections) as pool:
-        list(pool.map(send, range(count)))
-    seconds = time.perf_counter() - started
-    grown = " and ".join(
-        f"{now / before - 1:+.1%}" for now, before in zip(memory[-1], memory[len(memory) // 2], strict=True)
-    )
-    print(f"soak: {count} requests of {len(kinds)} kinds at {connections} connections in {seconds:.0f} s")
-    print(f"  {dict(outcomes)}; memory of server and engine over the last half: {grown}")
-    for kind in wrong[:5]:
-        print(f"  {kinds[kind]}")
-    return len(wrong)
-
-
-def _compare(status: int, reply: bytes, read: Callable[[bytes], Any], expected: Any) -> str:
+def _said(status: int, reply: bytes) -> Any:
+    """Return the status, and what a whole reply says, without ids, times and figures."""
     if status != 200:
-        return f"status {status}"
-    said = read(reply)
-    if said is None:
-        return "no end"
-    return "same" if said == expected else "different"
+        return status
+    choices = json.loads(reply)["choices"]
+    texts = [choice.get("text") or choice.get("message", {}).get("content") for choice in choices]
+    calls = [call["function"] for choice in choices for call in choice.get("message", {}).get("tool_calls") or ()]
+    return texts, calls, [choice["finish_reason"] for choice in choices]
 
 
-def _leave(server: Server, path: str, body: dict[str, Any]) -> str:
+def _leave(server: Server, path: str, body: dict[str, Any]) -> bool:
     """Begin to read a stream, and leave."""
     data = json.dumps(body | {"stream": True, "max_tokens": 200}).encode()
     with suppress(OSError), server.posted(path, data) as end:
-        return "left" if end.recv(200) else "lost"
-    return "lost"
+        return bool(end.recv(200))
+    return False
+
+
+def run(server: Server, count: int, connections: int, seed: int) -> int:
+    """Send recorded requests, and compare every answer. Returns how many were lost or another."""
+    settings = {"temperature": 0.7, "seed": 7, "n": 2, "max_tokens": 8, "stream": False, "stream_options": None}
+    kinds = [(path, body | settings) for path, body in SEEDS if path in (CHAT, TEXT)]
+    alone = [_said(*server.post(path, json.dumps(body).encode())) for path, body in kinds]
+    memory: list[list[float]] = []
+
+    def send(number: int) -> str:
+        if number % max(count // 50, 1) == 0:
+            memory.append(server.memory())
+        draw = random.Random((seed << 32) + number)
+        kind = draw.randrange(len(kinds))
+        path, body = kinds[kind]
+        if draw.random() < _CANCELLED and isinstance(alone[kind], tuple):
+            return "left" if _leave(server, path, body) else "lost"
+        same = _said(*server.post(path, json.dumps(body).encode())) == alone[kind]
+        return "same" if same else f"different: {body}"
+
+    with ThreadPoolExecutor(connections) as pool:
+        outcomes = Counter(pool.map(send, range(count)))
+    half = memory[len(memory) // 2]
+    grown = " and ".join(f"{now / max(before, 1) - 1:+.1%}" for now, before in zip(memory[-1], half, strict=True))
+    print(f"soak: {count} requests of {len(kinds)} kinds at {connections} connections: {dict(outcomes)}")
+    print(f"  memory of server and engine over the last half: {grown}")
+    return count - outcomes["same"] - outcomes["left"]
