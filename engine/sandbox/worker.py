@@ -35,7 +35,11 @@ def main(descriptor: int) -> int:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system then removes children that have ended
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy must not start threads in a process that forks
-    host = socket.socket(fileno=descriptor)
+    with socket.socket(fileno=descriptor) as host:
+        return _fork_children(host)
+
+
+def _fork_children(host: socket.socket) -> int:
     frames = Frames(host)
     try:
         name, payload, memory = pickle.loads(frames.receive())

@@ -2,12 +2,13 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 
 class AnthropicError(BaseModel):
     type: str
     message: str
+    details: dict[str, Any] | None = Field(default=None, description="For SDKs: fields that they must leave out.")
 
 
 class AnthropicErrorReply(BaseModel):
