@@ -181,3 +181,15 @@ def test_the_oldest_prefix_is_evicted_first_from_its_end() -> None:
     assert manager.allocate("a", [9, 9, 9]) is not None
     assert manager.match([1, 1, 2, 2, 3, 3, 0]) == 2
     assert manager.match([7, 7, 8, 8, 0]) == 4
+
+
+def test_a_cached_prefix_is_no_room_for_the_request_that_shares_it() -> None:
+    manager = PageManager(3, 4, 2, 5)
+    prefix = [1, 1, 2, 2]
+    finished(manager, prefix)
+    assert manager.allocate("other", [9]) is not None
+    assert manager.allocate("short", [*prefix, 3, 3, 4]) is not None, "two pages are shared, and two are free"
+    manager = PageManager(3, 4, 2, 5)
+    finished(manager, prefix)
+    assert manager.allocate("other", [9, 9, 9]) is not None
+    assert manager.allocate("long", [*prefix, 3, 3, 4]) is None, "two are shared, and one is free"
