@@ -10,13 +10,14 @@ from itertools import takewhile
 from engine.api import PromptTokenizer
 from engine.errors import ContextLengthError, PromptError, RequestError
 from engine.types import EngineInfo, ThoughtLimit
-from server.answer.calls import TOOL_MARKS, make_parser
+from server.answer.calls import make_parser
 from server.answer.pieces import ReplyFormat
 from server.conversation import THINK_CLOSE, THINK_OPEN, Conversation, Tool
 from server.edge.errors import invalid
 from server.forms.answers import answer_of
 from server.forms.grammar import Answer, check_tools, grammar_of, tool_call_grammar
 from server.templates import Message, in_turns, template_messages, with_tools
+from server.tool_formats import ToolFormat
 
 Tokens = tuple[int, ...]
 
@@ -80,7 +81,7 @@ class ChatPrompts:
 
     encoder: Encoder
     literal: bool = False  # markers that a chat spells are text
-    tool_format: str = ""  # format of this model's tool calls; "" leaves calls in the text
+    tool_format: ToolFormat = ToolFormat()  # format of this model's tool calls
     describes_tools: bool = False  # the chat template does not describe tools, so the server does
     thinks: bool = False  # the model may write its reasoning
 
@@ -120,7 +121,7 @@ class ChatPrompts:
         format = ReplyFormat(
             parser=partial(
                 make_parser,
-                self.tool_format if tools else None,
+                self.tool_format.name if tools else None,
                 reasoning=self.thinks,
                 thinking=thinking,
                 names=frozenset(tool.name for tool in tools),
@@ -128,7 +129,7 @@ class ChatPrompts:
             max_calls=None if parallel else 1,
             must_call=bool(required),
         )
-        markers = [*TOOL_MARKS.get(self.tool_format, ())] if tools else []
+        markers = [*self.tool_format.marks] if tools else []
         if self.thinks:
             markers += [THINK_OPEN, THINK_CLOSE]
         if answer is not None:
@@ -163,7 +164,7 @@ class ChatPrompts:
 
     def render(self, talk: Conversation, tools: Sequence[Tool]) -> str:
         """Return the prompt's text. Raises APIError, RequestError."""
-        messages = template_messages(talk.turns, short_ids=self.tool_format == "mistral")
+        messages = template_messages(talk.turns, id_length=self.tool_format.id_length)
         self.encoder.check_characters(sum(len(turn.text) for turn in talk.turns), talk.path)
         described: list[Message] = []
         if self.describes_tools:
@@ -206,7 +207,7 @@ class ChatPrompts:
             raise invalid("The names of 'tools' must differ.", "tools")
         if choice.mode == "none":
             return [], []
-        if not self.tool_format:
+        if not self.tool_format.name:
             raise invalid("This server leaves tool calls in the text (--tool-call-parser none).", "tools")
         if not names.issuperset(choice.names or ()):
             raise invalid(f"'{choice.path}' names a tool that is not in 'tools'.", choice.path)

@@ -16,7 +16,6 @@ from server.apis.bodies import StreamOptions
 from server.apis.logprobs import TextOffsets, chat_logprobs, completion_logprobs, prompt_logprobs
 from server.edge.errors import APIError
 from server.prepare import ParsedRequest
-from server.templates import MISTRAL_ID_LENGTH
 
 _ID_LENGTH = 24  # letters and digits in the id of a call
 _encode_reply = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
@@ -169,8 +168,8 @@ class ChatWriter(ChunkWriter):
 
     def _call(self, name: str, arguments: str) -> Body:
         id = f"call_{uuid.uuid4().hex[:_ID_LENGTH]}"
-        if self._model.chats.tool_format == "mistral":  # the templates of these models refuse other ids
-            id = uuid.uuid4().hex[:MISTRAL_ID_LENGTH]
+        if length := self._model.chats.tool_format.id_length:
+            id = uuid.uuid4().hex[:length]
         return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 

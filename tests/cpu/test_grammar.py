@@ -38,9 +38,9 @@ from engine.text.tokenizer import Tokenizer
 from engine.types import GenerateRequest, RequestFailure, SamplingParams, TokenEvent
 from papers.settings import LayerSkipConfig
 from server.answer.calls import make_parser
-from server.config import TOOL_FORMATS
 from server.conversation import Tool
 from server.forms.grammar import Answer, grammar_of, tool_call_grammar
+from server.tool_formats import HERMES, TOOL_FORMATS
 from tests.support import PREPARED
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 from tests.support.timed import Delegate
@@ -338,7 +338,7 @@ def marked(core: EngineCore) -> Iterator[tuple[Processors, dict[str, int]]]:
 
 def test_drafts_roll_back_over_markers(marked: tuple[Processors, dict[str, int]]) -> None:
     processors, ids = marked
-    rules = tool_call_grammar("hermes", [tool("time")], lambda marker: f"<[{ids[marker]}]>", parallel=True)
+    rules = tool_call_grammar(HERMES, [tool("time")], lambda marker: f"<[{ids[marker]}]>", parallel=True)
     grammar = grammar_of(None, rules)
     assert grammar is not None
     call = ids_of_text(processors, '\n{"name": "time", "arguments": {}}\n')
@@ -423,7 +423,7 @@ def test_a_forced_text_that_spells_a_token_is_plain_text(core: EngineCore, begin
     ],
 )
 def test_an_error_about_a_schema_shows_no_grammar(begin: Begin, schema: Any) -> None:
-    call = tool_call_grammar("hermes", TOOLS, json.dumps, parallel=False)
+    call = tool_call_grammar(HERMES, TOOLS, json.dumps, parallel=False)
     rule = f"arguments_0: %json {json.dumps(schema)}"
     rules = "\n".join(rule if line.startswith("arguments_0:") else line for line in call.split("\n"))
     for grammar in (schema_of(schema), grammar_of(None, rules)):
@@ -682,7 +682,7 @@ def test_every_call_that_a_grammar_allows_is_parsed_as_a_call(
         token = core.tokenizer.added_token_id(text)
         return json.dumps(text) if token is None else f"<[{token}]>"
 
-    rules = tool_call_grammar(kind, TOOLS, marker, parallel=parallel)
+    rules = tool_call_grammar(TOOL_FORMATS[kind], TOOLS, marker, parallel=parallel)
     grammar = grammar_of(None, rules, thought="think" if thinking else "", think_close='"</think>"')
     assert grammar is not None
     most = 0
