@@ -15,6 +15,7 @@ MAX_TURNS = 16384
 THINK_OPEN, THINK_CLOSE = "<think>", "</think>"  # around a thought, in a prompt and in an answer
 
 FormKind = Literal["json", "json_object", "regex", "choice", "grammar", "structural_tag"]
+ToolMode = Literal["none", "auto", "required"]
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 
@@ -64,10 +65,10 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ToolChoice:
     """Which tools the prompt describes, and whether the model must call one of them."""
 
-    mode: Literal["none", "auto", "required"] = "auto"
+    mode: ToolMode = "auto"
     names: frozenset[str] | None = None  # None: all tools
     single: bool = False  # one function is named, to be called once
     path: str = "tool_choice"  # path of the names
@@ -90,7 +91,7 @@ class Conversation:
     turns: Sequence[Turn]
     path: str  # path of the turns
     tools: Sequence[Tool] = ()
-    choice: Choice = Choice()
+    choice: ToolChoice = ToolChoice()
     parallel: bool = True  # the answer may have several calls
     form: Form | None = None
     prediction: str = ""  # a text that most of the answer is expected to match

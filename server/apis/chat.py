@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 from server.answer.writer import ReplyWriter
 from server.apis import bodies
@@ -10,7 +9,7 @@ from server.apis.api import Api
 from server.apis.chunks import ChatWriter
 from server.apis.fields import CHAT_FIELDS
 from server.apis.parts import CUSTOM_INPUT, arguments_of, template_variables
-from server.conversation import Call, Choice, Conversation, Role, Tool, Turn
+from server.conversation import Call, Conversation, Role, Tool, ToolChoice, ToolMode, Turn
 from server.edge.errors import invalid
 from server.prepare import ParsedRequest
 
@@ -89,13 +88,13 @@ def _tools(offered: Sequence[bodies.Tool]) -> list[Tool]:
     return found
 
 
-def _choice(choice: bodies.ToolChoice | Literal["none", "auto", "required"]) -> Choice:
+def _choice(choice: bodies.ToolChoice | ToolMode) -> ToolChoice:
     if isinstance(choice, bodies.NamedTool):
-        return Choice("required", frozenset([choice.function.name]), single=True)
+        return ToolChoice("required", frozenset([choice.function.name]), single=True)
     if isinstance(choice, bodies.AllowedChoice):
         names = frozenset(tool.function.name for tool in choice.allowed_tools.tools)
-        return Choice(choice.allowed_tools.mode, names, path="tool_choice.allowed_tools.tools")
-    return Choice(choice)
+        return ToolChoice(choice.allowed_tools.mode, names, path="tool_choice.allowed_tools.tools")
+    return ToolChoice(choice)
 
 
 def _predicted(prediction: bodies.PredictionContent | None) -> str:
