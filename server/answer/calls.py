@@ -82,7 +82,7 @@ class HermesParser(_ToolParser):
 
     def _read_text(self, text: str) -> tuple[list[Delta], str]:
         closing = [self._CLOSE] if self._calls else []
-        self._expected = [self.call_marker, *closing, *self.ignored]
+        self._expected = [self.call_marker, *closing, *self._ignored]
         before, marker, text = self._markers.push(text, self._expected)
         deltas = self._content(before)
         if marker == self.call_marker:
