@@ -1,11 +1,11 @@
 """The tools of OpenAI's Responses API, and choices among them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from server.apis.parts import CUSTOM_INPUT, MAX_AGENT_TOOLS
 from server.apis.responses import bodies
-from server.conversation import Tool, ToolChoice
+from server.conversation import Tool, ToolChoice, ToolMode
 from server.edge.errors import invalid
 from server.options import TOOL_NAME
 
@@ -81,9 +81,7 @@ def _custom(name: str, tool: bodies.CustomTool, path: str) -> Tool:
     return Tool(name, f"{path}.parameters", description, parameters)
 
 
-def chosen(
-    choice: Literal["none", "auto", "required"] | bodies.ToolChoice, offered: Mapping[str, object]
-) -> ToolChoice:
+def chosen(choice: bodies.ToolChoice | ToolMode, offered: Mapping[str, object]) -> ToolChoice:
     """Return a choice among the functions of these names. Raises APIError."""
     if not isinstance(choice, bodies.ToolChoice):
         return ToolChoice(choice)
