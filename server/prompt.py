@@ -1,7 +1,7 @@
 """Prompts: a conversation becomes text by the chat template, token ids, and the form of its answer."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -76,6 +76,14 @@ class Encoder:
 
 
 @dataclass(frozen=True, slots=True)
+class _Thought:
+    """The thought of an answer, as far as its prompt decides it."""
+
+    begun: bool = False  # the prompt ends within it
+    grammar: str = ""  # expression of what precedes the answer
+
+
+@dataclass(frozen=True, slots=True)
 class ChatPrompts:
     """Makes the prompts of conversations. Thread-safe."""
 
@@ -108,59 +116,67 @@ class ChatPrompts:
         text = self.render(talk, tools)
         tokens = self.encode(talk, text)
         self.encoder.check_length(len(tokens), max_tokens, talk.path)  # a grammar would take far longer to make
-        begun = talk.turns[-1].text if talk.continues else ""
-        in_thought = begun.rfind(THINK_OPEN) > begun.rfind(THINK_CLOSE)
-        thinking = self.thinks and (in_thought or text.rstrip().endswith(THINK_OPEN))
-        may_think = self.thinks and not (thinking or begun or text.rstrip().endswith(THINK_CLOSE))
+        thought = self._thought(talk, text.rstrip())
         parallel = talk.parallel and not talk.choice.single
         answer = answer_of(talk.form, self.encoder.tokenizer)
-        thought = "think" if thinking else ""
-        if may_think:
-            thought = f"({self._grammar_marker(THINK_OPEN)} think)?"
         grammar, path = self._grammar(answer, tools, required, parallel=parallel, thought=thought)
-        format = ReplyFormat(
-            parser=partial(
-                make_parser,
-                self.tool_format.name if tools else None,
-                reasoning=self.thinks,
-                thinking=thinking,
-                names=frozenset(tool.name for tool in tools),
-            ),
-            max_calls=None if parallel else 1,
-            must_call=bool(required),
+        parser = partial(
+            make_parser,
+            self.tool_format.name if tools else None,
+            reasoning=self.thinks,
+            thinking=thought.begun,
+            names=frozenset(tool.name for tool in tools),
         )
-        markers = [*self.tool_format.marks] if tools else []
-        if self.thinks:
-            markers += [THINK_OPEN, THINK_CLOSE]
-        if answer is not None:
-            markers += answer.markers
         return Prompt(
             (tokens,),
-            format,
+            ReplyFormat(parser=parser, max_calls=None if parallel else 1, must_call=bool(required)),
             grammar,
             path,
             predicted=self._predicted(talk.prediction),
-            thought_limit=self._thought_limit(talk, begun=thinking),
-            special_markers=self.encoder.has_special(markers),
+            thought_limit=self._thought_limit(talk, begun=thought.begun),
+            special_markers=self.encoder.has_special(self._markers(answer, tools)),
         )
 
-    def _grammar(
-        self, answer: Answer | None, tools: Sequence[Tool], required: Sequence[Tool], *, parallel: bool, thought: str
-    ) -> tuple[str | None, str]:
-        """Return the grammar of the answer, or None, and the path of what it comes from. Raises APIError.
+    def _thought(self, talk: Conversation, text: str) -> _Thought:
+        """Return what the prompt's text, without white space at its end, decides of the thought."""
+        said = talk.turns[-1].text if talk.continues else ""
+        if not self.thinks:
+            return _Thought()
+        if text.endswith(THINK_OPEN) or said.rfind(THINK_OPEN) > said.rfind(THINK_CLOSE):
+            return _Thought(begun=True, grammar="think")
+        if said or text.endswith(THINK_CLOSE):
+            return _Thought()
+        return _Thought(grammar=f"({self._grammar_marker(THINK_OPEN)} think)?")
 
-        `thought` is an expression of what precedes the answer.
-        """
+    def _markers(self, answer: Answer | None, tools: Sequence[Tool]) -> Iterator[str]:
+        """Yield the markers that the answer may have."""
+        if tools:
+            yield from self.tool_format.marks
+        if self.thinks:
+            yield from (THINK_OPEN, THINK_CLOSE)
+        if answer is not None:
+            yield from answer.markers
+
+    def _grammar(
+        self,
+        answer: Answer | None,
+        tools: Sequence[Tool],
+        required: Sequence[Tool],
+        *,
+        parallel: bool,
+        thought: _Thought,
+    ) -> tuple[str | None, str]:
+        """Return the grammar of the answer, or None, and the path of what it comes from. Raises APIError."""
         calls = None
         if tools and (required or answer is not None):
             calls = tool_call_grammar(self.tool_format, required or tools, self._grammar_marker, parallel=parallel)
-        if answer is not None and answer.grammar and (calls is not None or thought == "think"):
+        if answer is not None and answer.grammar and (calls is not None or thought.begun):
             raise invalid("A grammar cannot be combined with tools or with reasoning.", answer.param)
         path = "tools" if required or answer is None else answer.param
         if len(required) == 1:
             path = required[0].parameters_path
         close = self._grammar_marker(THINK_CLOSE)
-        return grammar_of(None if required else answer, calls, thought=thought, think_close=close), path
+        return grammar_of(None if required else answer, calls, thought=thought.grammar, think_close=close), path
 
     def render(self, talk: Conversation, tools: Sequence[Tool]) -> str:
         """Return the prompt's text. Raises APIError, RequestError."""
