@@ -107,11 +107,16 @@ def regular_expression(pattern: str, param: str) -> str:
     return f"/{escaped}/" if escaped else '""'
 
 
+def check_characters(characters: int, param: str) -> int:
+    """Return the characters of a form. Raises APIError naming `param` if they are too many."""
+    if characters > MAX_SCHEMA_CHARACTERS:
+        raise invalid(f"'{param}' must have at most {MAX_SCHEMA_CHARACTERS} characters.", param)
+    return characters
+
+
 def check_size(schema: Mapping[str, Any] | None, param: str) -> int:
     """Return a schema's characters. Raises APIError naming `param` if it is too large or too deep."""
-    size = len(json.dumps(schema))
-    if size > MAX_SCHEMA_CHARACTERS:
-        raise invalid(f"The schema must have at most {MAX_SCHEMA_CHARACTERS} characters.", param)
+    size = check_characters(len(json.dumps(schema)), param)
     if _depth(schema) > MAX_SCHEMA_DEPTH:
         raise invalid(f"The schema must be at most {MAX_SCHEMA_DEPTH} levels deep.", param)
     return size
