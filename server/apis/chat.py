@@ -11,6 +11,7 @@ from server.apis.fields import CHAT_FIELDS
 from server.apis.parts import CUSTOM_INPUT, arguments_of, template_variables
 from server.conversation import Call, Conversation, Role, Tool, ToolChoice, ToolMode, Turn
 from server.edge.errors import invalid
+from server.edge.reading import without_nulls
 from server.prepare import ParsedRequest
 
 
@@ -110,28 +111,21 @@ def _turns(messages: Sequence[bodies.Message]) -> list[Turn]:
     function = "call_0"  # id of the last call of a function
     for index, message in enumerate(messages):
         path = f"messages[{index}]"
-        fields = {name: value for name, value in (message.model_extra or {}).items() if value is not None}
-        calls = _calls(fields.pop("tool_calls", []), f"{path}.tool_calls")
-        legacy = fields.pop("function_call", None)
-        if legacy is not None and not calls:
+        fields = without_nulls(message.model_extra or {})
+        calls = [_call(call, f"{path}.tool_calls[{place}]") for place, call in enumerate(message.tool_calls or ())]
+        if message.function_call is not None and not calls:
             function = f"call_{index}"
-            calls = [_call({"id": function, "function": legacy}, f"{path}.function_call")]
+            calls = [_call({"id": function, "function": message.function_call}, f"{path}.function_call")]
         text, thought = _text(message), None
         role: Role = "tool" if message.role == "function" else message.role
         if role == "assistant":
-            refusal = fields.pop("refusal", None)
-            text = "\n".join(part for part in (text, refusal) if isinstance(part, str) and part)
-            thought = fields.pop("reasoning_content", None)  # templates know this older name
-            thought = thought or fields.pop("reasoning", None) or thought
-            fields.pop("reasoning", None)
-            if not isinstance(thought, str | None):
-                raise invalid(f"'{path}.reasoning_content' must be a string.", f"{path}.reasoning_content")
+            text = "\n".join(filter(None, (text, message.refusal)))
+            # Templates know the older name. An empty thought differs from none.
+            thought = message.reasoning_content or message.reasoning or message.reasoning_content
         elif text is None and role != "tool":
             raise invalid("'content' is required in a message without tool calls.", f"{path}.content")
-        result = fields.pop("tool_call_id", None)
-        if message.role == "function":
-            result = function
-        found.append(Turn(role, text or "", thought, calls, None if result is None else str(result), fields))
+        result = function if message.role == "function" else message.tool_call_id
+        found.append(Turn(role, text or "", thought, calls, result, fields))
     return found
 
 
@@ -142,12 +136,6 @@ def _text(message: bodies.Message) -> str | None:
             part.refusal if isinstance(part, bodies.RefusalPart) else part.text for part in message.content
         )
     return message.content
-
-
-def _calls(calls: object, path: str) -> list[Call]:
-    if not isinstance(calls, list):
-        raise invalid("'tool_calls' must be a list.", path)
-    return [_call(call, f"{path}[{index}]") for index, call in enumerate(calls)]
 
 
 def _call(call: object, path: str) -> Call:
