@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from server.edge.errors import invalid
+from server.edge.reading import without_nulls
 
 MAX_TURNS = 16384
 THINK_OPEN, THINK_CLOSE = "<think>", "</think>"  # around a thought, in a prompt and in an answer
@@ -53,15 +54,14 @@ class Tool:
 
     def template(self) -> dict[str, Any]:
         """Return the tool as chat templates know it."""
-        function: dict[str, Any] = {
+        function = {
             "name": self.name,
             "description": self.description,
             "parameters": self.parameters,
             "strict": self.strict,
             **self.fields,
         }
-        function = {name: value for name, value in function.items() if value is not None}
-        return {"type": "function", "function": function}
+        return {"type": "function", "function": without_nulls(function)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Conversation:
     variables: Mapping[str, Any] = field(default_factory=dict)  # variables of the chat template
     opens_turn: bool = True  # let the chat template open the assistant's turn
     continues: bool = False  # the answer continues the last turn, which is an answer without calls
-    thought_limit: int | None = None  # tokens; None: no limit
+    thought_limit: int | None = None  # tokens; None or negative: no limit
     thought_limit_path: str = ""
 
 

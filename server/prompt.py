@@ -243,14 +243,12 @@ class ChatPrompts:
 
     def _thought_limit(self, talk: Conversation, *, begun: bool) -> ThoughtLimit | None:
         """Return the limit of the thought, if the model thinks and the request has one. Raises APIError."""
-        if talk.thought_limit is None or not self.thinks:
+        if talk.thought_limit is None or talk.thought_limit < 0 or not self.thinks:
             return None
-        close = self.encoder.tokenizer.added_token_id(THINK_CLOSE)
+        close, path = self.encoder.tokenizer.added_token_id(THINK_CLOSE), talk.thought_limit_path
         if close is None:
-            path = talk.thought_limit_path
-            raise invalid(
-                f"'{path}' is not supported with this model: its reasoning ends with no token of its own.", path
-            )
+            reason = "its reasoning ends with no token of its own"
+            raise invalid(f"'{path}' is not supported with this model: {reason}.", path)
         return ThoughtLimit(talk.thought_limit, self.encoder.tokenizer.added_token_id(THINK_OPEN), close, begun)
 
     def _grammar_marker(self, text: str) -> str:

@@ -38,7 +38,7 @@ def conversation(request: bodies.TemplateRequest, messages: Sequence[bodies.Mess
     return Conversation(
         found,
         "messages",
-        _tools(request.tools),
+        [_tool(tool.function, f"tools[{index}].function") for index, tool in enumerate(request.tools)],
         variables=request.chat_template_kwargs,
         opens_turn=request.add_generation_prompt,
         continues=_continues(request, found[-1]),
@@ -46,7 +46,6 @@ def conversation(request: bodies.TemplateRequest, messages: Sequence[bodies.Mess
 
 
 def _chat(request: bodies.ChatCompletionRequest) -> Conversation:
-    budget = request.thinking_token_budget
     return replace(
         conversation(request, request.messages),
         choice=_choice(request.tool_choice),
@@ -54,7 +53,7 @@ def _chat(request: bodies.ChatCompletionRequest) -> Conversation:
         form=request.form(),
         prediction=_predicted(request.prediction),
         variables=template_variables(request.reasoning_effort, request.verbosity, request.chat_template_kwargs),
-        thought_limit=None if budget is None or budget < 0 else budget,
+        thought_limit=request.thinking_token_budget,
         thought_limit_path="thinking_token_budget",
     )
 
@@ -71,22 +70,15 @@ def _continues(request: bodies.TemplateRequest, last: Turn) -> bool:
     return True
 
 
-def _tools(offered: Sequence[bodies.Tool]) -> list[Tool]:
-    """Return the tools of a body, in their order."""
-    found = []
-    for index, tool in enumerate(offered):
-        function, path = tool.function, f"tools[{index}].function.parameters"
-        found.append(
-            Tool(
-                function.name,
-                path,
-                function.description,
-                function.parameters,
-                function.strict,
-                function.model_extra or {},
-            )
-        )
-    return found
+def _tool(function: bodies.Function, path: str) -> Tool:
+    return Tool(
+        function.name,
+        f"{path}.parameters",
+        description=function.description,
+        parameters=function.parameters,
+        strict=function.strict,
+        fields=function.model_extra or {},
+    )
 
 
 def _choice(choice: bodies.ToolChoice | ToolMode) -> ToolChoice:

@@ -162,9 +162,9 @@ class ChatWriter(ChunkWriter):
         return {"message": message}
 
     def logprobs(self, piece: Piece) -> Logprobs | None:
-        return (
-            {"content": chat_logprobs(piece.logprobs, self._model.texts), "refusal": None} if piece.logprobs else None
-        )
+        if not piece.logprobs:
+            return None
+        return {"content": chat_logprobs(piece.logprobs, self._model.texts), "refusal": None}
 
     def _call(self, name: str, arguments: str) -> Body:
         id = f"call_{uuid.uuid4().hex[:_ID_LENGTH]}"

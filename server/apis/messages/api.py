@@ -111,7 +111,7 @@ class MessagesApi(CountingApi):
             form=form,
             variables=template_variables(request.output_config.effort, None, variables),
             continues=continues,
-            thought_limit=None if limit is None or limit < 0 else limit,
+            thought_limit=limit,
             thought_limit_path="thinking.budget_tokens",
         )
 
