@@ -153,7 +153,8 @@ class ChatPrompts:
         if tools:
             yield from self.tool_format.marks
         if self.thinks:
-            yield from (THINK_OPEN, THINK_CLOSE)
+            yield THINK_OPEN
+            yield THINK_CLOSE
         if answer is not None:
             yield from answer.markers
 
