@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ToolFormat:
-    """How a model writes calls: each is a JSON object of a name and arguments. The default leaves calls in the text."""
+    """How a model writes calls, each a JSON object. The default leaves calls in the text."""
 
     name: str = ""
     marks: tuple[str, ...] = ()  # markers around calls; some models have special tokens for them
@@ -13,7 +13,7 @@ class ToolFormat:
     item: str = "call"  # one call with its markers, in Lark
     separator: str = ""  # text between two calls
     calls: str = "{}"  # what is around all calls, in Lark
-    id_length: int | None = None  # letters and digits in the id of a call, where chat templates reject other ids
+    id_length: int | None = None  # letters and digits, where chat templates reject other ids
 
 
 HERMES = ToolFormat(
