@@ -6,11 +6,11 @@ from pathlib import Path
 
 from engine.config.fields import check, flag, parse_bytes, parse_file, setting
 from engine.errors import ConfigError
+from server.tool_formats import TOOL_FORMATS
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 # Endpoints that generate. Their requests are logged, and have metrics from the start.
 GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
-TOOL_FORMATS = ("hermes", "llama3_json", "mistral")  # formats of tool calls in a model's text
 _SECONDS = (0, 86400)
 
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from server.edge.errors import invalid
+from server.edge.reading import without_nulls
 
 MAX_TURNS = 16384
 THINK_OPEN, THINK_CLOSE = "<think>", "</think>"  # around a thought, in a prompt and in an answer
 
 FormKind = Literal["json", "json_object", "regex", "choice", "grammar", "structural_tag"]
+ToolMode = Literal["none", "auto", "required"]
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 
@@ -52,22 +54,21 @@ class Tool:
 
     def template(self) -> dict[str, Any]:
         """Return the tool as chat templates know it."""
-        function: dict[str, Any] = {
+        function = {
             "name": self.name,
             "description": self.description,
             "parameters": self.parameters,
             "strict": self.strict,
             **self.fields,
         }
-        function = {name: value for name, value in function.items() if value is not None}
-        return {"type": "function", "function": function}
+        return {"type": "function", "function": without_nulls(function)}
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ToolChoice:
     """Which tools the prompt describes, and whether the model must call one of them."""
 
-    mode: Literal["none", "auto", "required"] = "auto"
+    mode: ToolMode = "auto"
     names: frozenset[str] | None = None  # None: all tools
     single: bool = False  # one function is named, to be called once
     path: str = "tool_choice"  # path of the names
@@ -90,14 +91,14 @@ class Conversation:
     turns: Sequence[Turn]
     path: str  # path of the turns
     tools: Sequence[Tool] = ()
-    choice: Choice = Choice()
+    choice: ToolChoice = ToolChoice()
     parallel: bool = True  # the answer may have several calls
     form: Form | None = None
     prediction: str = ""  # a text that most of the answer is expected to match
     variables: Mapping[str, Any] = field(default_factory=dict)  # variables of the chat template
     opens_turn: bool = True  # let the chat template open the assistant's turn
     continues: bool = False  # the answer continues the last turn, which is an answer without calls
-    thought_limit: int | None = None  # tokens; None: no limit
+    thought_limit: int | None = None  # tokens; None or negative: no limit
     thought_limit_path: str = ""
 
 

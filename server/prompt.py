@@ -1,7 +1,7 @@
 """Prompts: a conversation becomes text by the chat template, token ids, and the form of its answer."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -10,13 +10,14 @@ from itertools import takewhile
 from engine.api import PromptTokenizer
 from engine.errors import ContextLengthError, PromptError, RequestError
 from engine.types import EngineInfo, ThoughtLimit
-from server.answer.calls import TOOL_MARKS, make_parser
+from server.answer.calls import make_parser
 from server.answer.pieces import ReplyFormat
 from server.conversation import THINK_CLOSE, THINK_OPEN, Conversation, Tool
 from server.edge.errors import invalid
 from server.forms.answers import answer_of
 from server.forms.grammar import Answer, check_tools, grammar_of, tool_call_grammar
 from server.templates import Message, in_turns, template_messages, with_tools
+from server.tool_formats import ToolFormat
 
 Tokens = tuple[int, ...]
 
@@ -75,12 +76,20 @@ class Encoder:
 
 
 @dataclass(frozen=True, slots=True)
+class _Thought:
+    """The thought of an answer, as far as its prompt decides it."""
+
+    begun: bool = False  # the prompt ends within it
+    grammar: str = ""  # expression of what precedes the answer
+
+
+@dataclass(frozen=True, slots=True)
 class ChatPrompts:
     """Makes the prompts of conversations. Thread-safe."""
 
     encoder: Encoder
     literal: bool = False  # markers that a chat spells are text
-    tool_format: str = ""  # format of this model's tool calls; "" leaves calls in the text
+    tool_format: ToolFormat = ToolFormat()  # format of this model's tool calls
     describes_tools: bool = False  # the chat template does not describe tools, so the server does
     thinks: bool = False  # the model may write its reasoning
 
@@ -107,63 +116,72 @@ class ChatPrompts:
         text = self.render(talk, tools)
         tokens = self.encode(talk, text)
         self.encoder.check_length(len(tokens), max_tokens, talk.path)  # a grammar would take far longer to make
-        begun = talk.turns[-1].text if talk.continues else ""
-        in_thought = begun.rfind(THINK_OPEN) > begun.rfind(THINK_CLOSE)
-        thinking = self.thinks and (in_thought or text.rstrip().endswith(THINK_OPEN))
-        may_think = self.thinks and not (thinking or begun or text.rstrip().endswith(THINK_CLOSE))
+        thought = self._thought(talk, text.rstrip())
         parallel = talk.parallel and not talk.choice.single
         answer = answer_of(talk.form, self.encoder.tokenizer)
-        thought = "think" if thinking else ""
-        if may_think:
-            thought = f"({self._grammar_marker(THINK_OPEN)} think)?"
         grammar, path = self._grammar(answer, tools, required, parallel=parallel, thought=thought)
-        format = ReplyFormat(
-            parser=partial(
-                make_parser,
-                self.tool_format if tools else None,
-                reasoning=self.thinks,
-                thinking=thinking,
-                names=frozenset(tool.name for tool in tools),
-            ),
-            max_calls=None if parallel else 1,
-            must_call=bool(required),
+        parser = partial(
+            make_parser,
+            self.tool_format.name if tools else None,
+            reasoning=self.thinks,
+            thinking=thought.begun,
+            names=frozenset(tool.name for tool in tools),
         )
-        markers = [*TOOL_MARKS.get(self.tool_format, ())] if tools else []
-        if self.thinks:
-            markers += [THINK_OPEN, THINK_CLOSE]
-        if answer is not None:
-            markers += answer.markers
         return Prompt(
             (tokens,),
-            format,
+            ReplyFormat(parser=parser, max_calls=None if parallel else 1, must_call=bool(required)),
             grammar,
             path,
             predicted=self._predicted(talk.prediction),
-            thought_limit=self._thought_limit(talk, begun=thinking),
-            special_markers=self.encoder.has_special(markers),
+            thought_limit=self._thought_limit(talk, begun=thought.begun),
+            special_markers=self.encoder.has_special(self._markers(answer, tools)),
         )
 
-    def _grammar(
-        self, answer: Answer | None, tools: Sequence[Tool], required: Sequence[Tool], *, parallel: bool, thought: str
-    ) -> tuple[str | None, str]:
-        """Return the grammar of the answer, or None, and the path of what it comes from. Raises APIError.
+    def _thought(self, talk: Conversation, text: str) -> _Thought:
+        """Return what the prompt's text, without white space at its end, decides of the thought."""
+        said = talk.turns[-1].text if talk.continues else ""
+        if not self.thinks:
+            return _Thought()
+        if text.endswith(THINK_OPEN) or said.rfind(THINK_OPEN) > said.rfind(THINK_CLOSE):
+            return _Thought(begun=True, grammar="think")
+        if said or text.endswith(THINK_CLOSE):
+            return _Thought()
+        return _Thought(grammar=f"({self._grammar_marker(THINK_OPEN)} think)?")
 
-        `thought` is an expression of what precedes the answer.
-        """
+    def _markers(self, answer: Answer | None, tools: Sequence[Tool]) -> Iterator[str]:
+        """Yield the markers that the answer may have."""
+        if tools:
+            yield from self.tool_format.marks
+        if self.thinks:
+            yield THINK_OPEN
+            yield THINK_CLOSE
+        if answer is not None:
+            yield from answer.markers
+
+    def _grammar(
+        self,
+        answer: Answer | None,
+        tools: Sequence[Tool],
+        required: Sequence[Tool],
+        *,
+        parallel: bool,
+        thought: _Thought,
+    ) -> tuple[str | None, str]:
+        """Return the grammar of the answer, or None, and the path of what it comes from. Raises APIError."""
         calls = None
         if tools and (required or answer is not None):
             calls = tool_call_grammar(self.tool_format, required or tools, self._grammar_marker, parallel=parallel)
-        if answer is not None and answer.grammar and (calls is not None or thought == "think"):
+        if answer is not None and answer.grammar and (calls is not None or thought.begun):
             raise invalid("A grammar cannot be combined with tools or with reasoning.", answer.param)
         path = "tools" if required or answer is None else answer.param
         if len(required) == 1:
             path = required[0].parameters_path
         close = self._grammar_marker(THINK_CLOSE)
-        return grammar_of(None if required else answer, calls, thought=thought, think_close=close), path
+        return grammar_of(None if required else answer, calls, thought=thought.grammar, think_close=close), path
 
     def render(self, talk: Conversation, tools: Sequence[Tool]) -> str:
         """Return the prompt's text. Raises APIError, RequestError."""
-        messages = template_messages(talk.turns, short_ids=self.tool_format == "mistral")
+        messages = template_messages(talk.turns, id_length=self.tool_format.id_length)
         self.encoder.check_characters(sum(len(turn.text) for turn in talk.turns), talk.path)
         described: list[Message] = []
         if self.describes_tools:
@@ -206,7 +224,7 @@ class ChatPrompts:
             raise invalid("The names of 'tools' must differ.", "tools")
         if choice.mode == "none":
             return [], []
-        if not self.tool_format:
+        if not self.tool_format.name:
             raise invalid("This server leaves tool calls in the text (--tool-call-parser none).", "tools")
         if not names.issuperset(choice.names or ()):
             raise invalid(f"'{choice.path}' names a tool that is not in 'tools'.", choice.path)
@@ -226,14 +244,12 @@ class ChatPrompts:
 
     def _thought_limit(self, talk: Conversation, *, begun: bool) -> ThoughtLimit | None:
         """Return the limit of the thought, if the model thinks and the request has one. Raises APIError."""
-        if talk.thought_limit is None or not self.thinks:
+        if talk.thought_limit is None or talk.thought_limit < 0 or not self.thinks:
             return None
-        close = self.encoder.tokenizer.added_token_id(THINK_CLOSE)
+        close, path = self.encoder.tokenizer.added_token_id(THINK_CLOSE), talk.thought_limit_path
         if close is None:
-            path = talk.thought_limit_path
-            raise invalid(
-                f"'{path}' is not supported with this model: its reasoning ends with no token of its own.", path
-            )
+            reason = "its reasoning ends with no token of its own"
+            raise invalid(f"'{path}' is not supported with this model: {reason}.", path)
         return ThoughtLimit(talk.thought_limit, self.encoder.tokenizer.added_token_id(THINK_OPEN), close, begun)
 
     def _grammar_marker(self, text: str) -> str:

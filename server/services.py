@@ -29,6 +29,7 @@ from server.metrics.meter import RequestMeter
 from server.metrics.registry import Metrics
 from server.prepare import ParsedRequest, Preparer
 from server.prompt import ChatPrompts, Encoder
+from server.tool_formats import TOOL_FORMATS, ToolFormat
 
 _SILENT_TICKS = 10  # most ticks of 0.1 s without a heartbeat in time
 
@@ -88,7 +89,7 @@ class Services:
         chats = ChatPrompts(
             encoder,
             literal=config.spelled_markers == "text",
-            tool_format="" if tools == "none" else tools,
+            tool_format=TOOL_FORMATS.get(tools, ToolFormat()),
             describes_tools=not info.tool_format,
             thinks=thinks,
         )

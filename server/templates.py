@@ -9,10 +9,7 @@ from server.conversation import Call, Tool, Turn
 
 Message = dict[str, Any]
 
-# Letters and digits in the id of a tool call; the chat templates of Mistral's models reject other lengths.
-MISTRAL_ID_LENGTH = 9
-
-# The prompt that Hermes models are trained with and Qwen's templates use. Calls have the format `hermes`.
+# The prompt that Hermes models are trained with and Qwen's templates use. Calls have the format `HERMES`.
 _TOOLS = """You may call one or more functions to assist with the user query. You are provided with function \
 signatures within <tools></tools> tags:
 <tools>
@@ -25,8 +22,8 @@ For each function call, return a JSON object with function name and arguments wi
 </tool_call>"""
 
 
-def template_messages(turns: Sequence[Turn], *, short_ids: bool) -> list[Message]:
-    """Return the messages of a chat template. `short_ids`: ids of calls have the length that Mistral's accept.
+def template_messages(turns: Sequence[Turn], *, id_length: int | None) -> list[Message]:
+    """Return the messages of a chat template. `id_length` is that of the ids of calls, if it matters.
 
     Results follow in the order of their calls, because not all templates show their ids. They have the names of their
     functions, which some templates demand and clients leave out.
@@ -40,7 +37,7 @@ def template_messages(turns: Sequence[Turn], *, short_ids: bool) -> list[Message
             group = _in_order(group, calls)
         for turn in group:
             names |= {str(call.id): call.name for call in turn.calls}
-            messages.append(_message(turn, names.get(str(turn.result_of)), short_ids))
+            messages.append(_message(turn, names.get(str(turn.result_of)), id_length))
         calls = [str(call.id) for call in group[-1].calls]
     return messages
 
@@ -53,29 +50,29 @@ def _in_order(results: Sequence[Turn], calls: Sequence[str]) -> list[Turn]:
     return [*results]
 
 
-def _message(turn: Turn, called: str | None, short_ids: bool) -> Message:
+def _message(turn: Turn, called: str | None, id_length: int | None) -> Message:
     message: Message = {"role": turn.role, "content": turn.text, **turn.fields}
     if turn.thought is not None:
         message["reasoning_content"] = turn.thought
     if turn.calls:  # templates test whether this key exists
-        message["tool_calls"] = [_call(call, short_ids) for call in turn.calls]
+        message["tool_calls"] = [_call(call, id_length) for call in turn.calls]
     if turn.result_of is not None:
-        message["tool_call_id"] = _shortened(turn.result_of) if short_ids else turn.result_of
+        message["tool_call_id"] = _fitted(turn.result_of, id_length)
     if turn.role == "tool" and called is not None:
         message.setdefault("name", called)
     return message
 
 
-def _call(call: Call, short_ids: bool) -> Message:
+def _call(call: Call, id_length: int | None) -> Message:
     function = {"name": call.name, "arguments": call.arguments}
     if call.id is None:
         return {"type": "function", "function": function}
-    return {"id": _shortened(call.id) if short_ids else call.id, "type": "function", "function": function}
+    return {"id": _fitted(call.id, id_length), "type": "function", "function": function}
 
 
-def _shortened(id: str) -> str:
-    characters = "".join(filter(str.isalnum, id))
-    return characters[-MISTRAL_ID_LENGTH:].rjust(MISTRAL_ID_LENGTH, "0")
+def _fitted(id: str, length: int | None) -> str:
+    """Return an id that chat templates accept."""
+    return id if length is None else "".join(filter(str.isalnum, id))[-length:].rjust(length, "0")
 
 
 def in_turns(messages: Sequence[Message], *, system: bool) -> list[Message]:

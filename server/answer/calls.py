@@ -5,9 +5,7 @@ import re
 from engine.text.markers import MarkerSplitter
 from server.answer.call import CallParser
 from server.answer.parsers import Delta, Parser, ReasoningParser, begins
-
-# Markers around calls. Some models have special tokens for them.
-TOOL_MARKS = {"hermes": ("<tool_call>", "</tool_call>"), "mistral": ("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]")}
+from server.tool_formats import HERMES, LLAMA3, MISTRAL
 
 
 class _ToolParser(Parser):
@@ -78,13 +76,13 @@ class _ToolParser(Parser):
 class HermesParser(_ToolParser):
     """Any number of `<tool_call>{"name": …, "arguments": …}</tool_call>` (Hermes, Qwen)."""
 
-    call_marker, _CLOSE = TOOL_MARKS["hermes"]
+    call_marker, _CLOSE = HERMES.marks
     call_start = re.compile(r"\s*(\{|\Z)")
     _SEPARATORS = "} \n\r\t"  # models may write surplus braces
 
     def _read_text(self, text: str) -> tuple[list[Delta], str]:
         closing = [self._CLOSE] if self._calls else []
-        self._expected = [self.call_marker, *closing, *self.ignored]
+        self._expected = [self.call_marker, *closing, *self._ignored]
         before, marker, text = self._markers.push(text, self._expected)
         deltas = self._content(before)
         if marker == self.call_marker:
@@ -95,7 +93,7 @@ class HermesParser(_ToolParser):
 class MistralParser(_ToolParser):
     """`[TOOL_CALLS][{"name": …, "arguments": …}, …]`, or `[TOOL_CALLS]name[ARGS]{…}` and `[TOOL_CALLS]name{…}`."""
 
-    call_marker, _ID, _ARGS = TOOL_MARKS["mistral"]
+    call_marker, _ID, _ARGS = MISTRAL.marks
     call_start = re.compile(r"\s*([\[{]|\Z)|[^\W\d]")  # a name follows the marker at once, unlike a word in prose
     _NAME = re.compile(r"[\w./:-]+(\[CALL_ID\]\w*)?\s*")
     _SEPARATORS = "[], \n\r\t"
@@ -130,7 +128,7 @@ class MistralParser(_ToolParser):
         if self._held is None:
             return super().finish(cut=cut, stop=stop)
         held = self._held + self._markers.flush()
-        before, marker, _ = MarkerSplitter().push(held + stop, TOOL_MARKS["mistral"])
+        before, marker, _ = MarkerSplitter().push(held + stop, MISTRAL.marks)
         if cut and (not stop or self._announced or marker is not None or len(before) < len(held)):
             held = ""
         return self._between(held) + super().finish(cut=cut)
@@ -168,9 +166,9 @@ def make_parser(
 ) -> Parser | None:
     """Make the parser of one message, or return None if its text is only content.
 
-    `tools` is one of `server.config.TOOL_FORMATS`, or None if there are none; `names` are their names.
+    `tools` names one of `TOOL_FORMATS`, or is None if there are no tools; `names` are the names of the tools.
     """
-    formats = {"hermes": HermesParser, "mistral": MistralParser, "llama3_json": Llama3Parser}
+    formats = {HERMES.name: HermesParser, MISTRAL.name: MistralParser, LLAMA3.name: Llama3Parser}
     inner = formats[tools](names) if tools else Parser()
     if reasoning:
         return ReasoningParser(inner, thinking=thinking)

@@ -23,7 +23,8 @@ class Parser:
 
     call_marker = ""  # text that precedes a call; "" in formats without one
     call_start = re.compile("")  # matches the text after a marker if a call may begin there
-    ignored: tuple[str, ...] = ()  # further markers, which are left out of the content
+    thinking = False  # whether the next text is reasoning
+    _ignored: tuple[str, ...] = ()  # further markers, which are left out of the content
 
     def push(self, text: str) -> list[Delta]:
         return [Delta(content=text)] if text else []
@@ -35,6 +36,10 @@ class Parser:
         stop string that came next. What cannot begin a marker together with it is text.
         """
         return []
+
+    def ignore(self, marker: str) -> None:
+        """Leave a marker out of the content from now on."""
+        self._ignored = (marker,)
 
     @property
     def calling(self) -> bool:
@@ -84,8 +89,8 @@ class ReasoningParser(Parser):
             elif marker is not None and not text.strip():
                 self._held, text = marker + text, ""
             elif marker is not None and self._inner.call_start.match(text):
-                self.thinking, self._inner.ignored = False, (THINK_CLOSE,)
-                text = marker + text
+                self.thinking, text = False, marker + text
+                self._inner.ignore(THINK_CLOSE)
             elif marker is not None:
                 deltas += self._reason(marker)
         return deltas + self._inner.push(self._trimmed(text))

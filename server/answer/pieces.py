@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.types import FinishReason, SpeculationStats, TokenEvent, TokenLogprobs
-from server.answer.parsers import Delta, Parser, ReasoningParser
+from server.answer.parsers import Delta, Parser
 from server.answer.repeats import RepeatedCalls
 
 
@@ -74,7 +74,7 @@ class _Answer:
     def pieces(self, event: TokenEvent) -> list[Piece]:
         """Return the pieces of one event. With log-probabilities, tokens after the last text have a piece too."""
         self.last = event
-        deltas = self._parse(event)
+        deltas = [] if self.format.prompt_only else self._parse(event)
         if event.logprobs and not self.format.prompt_only:
             pieces = self._scored(deltas, event.logprobs)
         else:
@@ -96,42 +96,49 @@ class _Answer:
             pieces.append(Piece(self.index, logprobs=rest))
         return pieces
 
-    @property
-    def _thinking(self) -> bool:
-        return isinstance(self.parser, ReasoningParser) and self.parser.thinking
-
     def _parse(self, event: TokenEvent) -> list[tuple[Delta, int]]:
         """Return deltas, each with the number of the event's tokens that come after it."""
-        if self.format.prompt_only:
-            return []
         texts = event.pieces or (event.text,)
         hidden = int(event.finish_reason is not None and not texts[-1])  # whether the last token has no text
         if self.parser is None:
             return [(Delta(content=event.text), hidden)] if event.text else []
-        found: list[tuple[Delta, int]] = []
-        limit = self.format.max_calls
-        # Token by token, so that the result does not depend on how many tokens an event has.
-        for position, text in enumerate(texts, 1):
-            thinking = self._thinking
-            deltas = self.parser.push(text) if text else []
-            self.reasoning_tokens += thinking or self._thinking
-            if self.repeats is not None:
-                deltas = self.repeats.push(deltas, complete=not self.parser.calling)
-            found += [(delta, len(texts) - position) for delta in deltas]
-            if self.repeating:
-                self.surplus = len(texts) - position
-                break
+        found = self._read(self.parser, texts)
         if event.finish_reason is not None and not self.repeating:
-            self.unfinished_call = self.parser.calling
-            stop = event.stop_string or ""
-            deltas = self.parser.finish(cut=bool(stop) or event.finish_reason is FinishReason.LENGTH, stop=stop)
+            found += [(delta, hidden) for delta in self._close(self.parser, event)]
+        return self._within_limit(found)
+
+    def _read(self, parser: Parser, texts: Sequence[str]) -> list[tuple[Delta, int]]:
+        """Parse token by token, so that the result does not depend on how many tokens an event has."""
+        found: list[tuple[Delta, int]] = []
+        for later, text in zip(reversed(range(len(texts))), texts, strict=True):
+            thinking = parser.thinking
+            deltas = parser.push(text) if text else []
+            self.reasoning_tokens += thinking or parser.thinking
             if self.repeats is not None:
-                deltas = [*self.repeats.push(deltas, complete=not self.unfinished_call), *self.repeats.finish()]
-            found += [(delta, hidden) for delta in deltas]
+                deltas = self.repeats.push(deltas, complete=not parser.calling)
+            found += [(delta, later) for delta in deltas]
+            if self.repeating:
+                self.surplus = later
+                break
+        return found
+
+    def _close(self, parser: Parser, event: TokenEvent) -> list[Delta]:
+        """Return the deltas of the text that is held back at the end."""
+        self.unfinished_call = parser.calling
+        stop = event.stop_string or ""
+        deltas = parser.finish(cut=bool(stop) or event.finish_reason is FinishReason.LENGTH, stop=stop)
+        if self.repeats is not None:
+            deltas = [*self.repeats.push(deltas, complete=not self.unfinished_call), *self.repeats.finish()]
+        return deltas
+
+    def _within_limit(self, found: list[tuple[Delta, int]]) -> list[tuple[Delta, int]]:
+        """Count the calls, and leave out those beyond the limit."""
         self.calls = max([self.calls, *(delta.call + 1 for delta, _ in found if delta.call is not None)])
-        if limit is not None and self.calls > limit:
-            self.unfinished_call = False  # the call that is left out
-        return [(delta, later) for delta, later in found if delta.call is None or limit is None or delta.call < limit]
+        limit = self.format.max_calls
+        if limit is None or self.calls <= limit:
+            return found
+        self.unfinished_call = False  # the call that is left out
+        return [(delta, later) for delta, later in found if delta.call is None or delta.call < limit]
 
     def _finish(self, event: TokenEvent) -> Finish:
         reason = FinishReason.STOP if self.repeating or event.finish_reason is None else event.finish_reason

@@ -2,8 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,20 +17,28 @@ Event = tuple[str, Body]  # its name and its object, of which values may be enco
 
 
 class Encoded(str):
-    """A value's JSON text in ASCII, for values that are written several times."""
+    """A value's JSON text."""
 
 
 # ASCII only: some clients treat U+2028 as the end of a line. One encoder, because json.dumps builds one per call.
 encode_event = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
-def encoded(body: Body) -> Encoded:
+# Complete replies, which no client splits into lines, are shorter in UTF-8.
+encode_reply = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
+def encoded(body: Body, encode: Callable[[object], str] = encode_event) -> Encoded:
     """Encode an object whose values may be encoded already."""
     fields = [
-        f"{encode_event(name)}:{value if isinstance(value, Encoded) else encode_event(value)}"
-        for name, value in body.items()
+        f"{encode(name)}:{value if isinstance(value, Encoded) else encode(value)}" for name, value in body.items()
     ]
     return Encoded(f"{{{','.join(fields)}}}")
+
+
+def encoded_list(items: Iterable[str]) -> Encoded:
+    """Return the JSON text of a list, given those of its items."""
+    return Encoded(f"[{','.join(items)}]")
 
 
 class ReplyWriter(ABC):
@@ -112,8 +119,8 @@ class BlockWriter(ReplyWriter):
     def reply(self) -> Body:
         """Return the complete reply, after the last piece. Its values may be encoded."""
 
-    def events(self, piece: Piece) -> Iterator[Event]:
-        """Yield the names and objects of a piece's events, beside those that begin an answer."""
+    def events(self, piece: Piece) -> list[Event]:
+        """Return the names and objects of a piece's events, beside those that begin an answer."""
         self.finish = piece.finish or self.finish
         self.tokens += piece.logprobs
         delta, block = piece.delta, self.block
@@ -122,31 +129,31 @@ class BlockWriter(ReplyWriter):
             kind = "thought"
         text = delta.reasoning or delta.arguments or delta.content
         if not (text or kind == "call"):
-            return
+            return []
+        events: list[Event] = []
         if block is None or (block.kind, block.call) != (kind, delta.call):
             block = Block(kind, delta.call, delta.name or "")
-            yield from self.open_block(block)
+            events += self.open_block(block)
         block.pieces.append(text)
         if text:
-            yield from self.extend(block, text)
+            events += self.extend(block, text)
+        return events
 
-    def open_block(self, block: Block) -> Iterator[Event]:
+    def open_block(self, block: Block) -> list[Event]:
         """Begin a block, after the end of the open one."""
-        yield from self.close_block(complete=True)
+        events = self.close_block(complete=True)
         self.block = block
-        yield from self.begin(block)
+        return [*events, *self.begin(block)]
 
-    def close_block(self, *, complete: bool) -> Iterator[Event]:
+    def close_block(self, *, complete: bool) -> list[Event]:
         """End the open block, if there is one."""
-        if self.block is not None:
-            yield from self.close(self.block, complete=complete)
-            self.block = None
+        block, self.block = self.block, None
+        return [] if block is None else [*self.close(block, complete=complete)]
 
-    def ending(self, usage: Usage) -> Iterator[Event]:
-        """Yield the events after the last piece."""
+    def ending(self, usage: Usage) -> list[Event]:
+        """Return the events after the last piece."""
         self.usage = usage
-        yield from self.close_block(complete=True)
-        yield from self.end_answer()
+        return [*self.close_block(complete=True), *self.end_answer()]
 
     def frames(self, pieces: Iterable[Piece], count: Callable[[], Usage]) -> bytes:
         events: list[Event] = []
@@ -170,8 +177,8 @@ class BlockWriter(ReplyWriter):
 
     def add(self, pieces: Iterable[Piece]) -> None:
         for piece in pieces:
-            deque(self.events(piece), maxlen=0)
+            self.events(piece)
 
     def encode(self, usage: Usage) -> bytes:
-        deque(self.ending(usage), maxlen=0)
+        self.ending(usage)
         return encoded(self.reply()).encode("ascii")

@@ -221,12 +221,18 @@ def _as_text(part: Any, *, result: bool) -> Any:
 
 
 class Message(RequestModel):
-    """A message. Further fields (name, tool_calls, tool_call_id, …) are passed to the chat template."""
+    """A message. Further fields, such as `name`, are passed to the chat template."""
 
     model_config = ConfigDict(extra="allow")
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | Annotated[list[Part], Field(fail_fast=True), BeforeValidator(_written)] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    tool_calls: list[Any] | None = None
+    function_call: Any = None
+    tool_call_id: str | None = None
 
 
 class PredictionContent(RequestModel):

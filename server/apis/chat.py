@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 from server.answer.writer import ReplyWriter
 from server.apis import bodies
@@ -10,8 +9,9 @@ from server.apis.api import Api
 from server.apis.chunks import ChatWriter
 from server.apis.fields import CHAT_FIELDS
 from server.apis.parts import CUSTOM_INPUT, arguments_of, template_variables
-from server.conversation import Call, Choice, Conversation, Role, Tool, Turn
+from server.conversation import Call, Conversation, Role, Tool, ToolChoice, ToolMode, Turn
 from server.edge.errors import invalid
+from server.edge.reading import without_nulls
 from server.prepare import ParsedRequest
 
 
@@ -38,7 +38,7 @@ def conversation(request: bodies.TemplateRequest, messages: Sequence[bodies.Mess
     return Conversation(
         found,
         "messages",
-        _tools(request.tools),
+        [_tool(tool.function, f"tools[{index}].function") for index, tool in enumerate(request.tools)],
         variables=request.chat_template_kwargs,
         opens_turn=request.add_generation_prompt,
         continues=_continues(request, found[-1]),
@@ -46,7 +46,6 @@ def conversation(request: bodies.TemplateRequest, messages: Sequence[bodies.Mess
 
 
 def _chat(request: bodies.ChatCompletionRequest) -> Conversation:
-    budget = request.thinking_token_budget
     return replace(
         conversation(request, request.messages),
         choice=_choice(request.tool_choice),
@@ -54,7 +53,7 @@ def _chat(request: bodies.ChatCompletionRequest) -> Conversation:
         form=request.form(),
         prediction=_predicted(request.prediction),
         variables=template_variables(request.reasoning_effort, request.verbosity, request.chat_template_kwargs),
-        thought_limit=None if budget is None or budget < 0 else budget,
+        thought_limit=request.thinking_token_budget,
         thought_limit_path="thinking_token_budget",
     )
 
@@ -71,31 +70,24 @@ def _continues(request: bodies.TemplateRequest, last: Turn) -> bool:
     return True
 
 
-def _tools(offered: Sequence[bodies.Tool]) -> list[Tool]:
-    """Return the tools of a body, in their order."""
-    found = []
-    for index, tool in enumerate(offered):
-        function, path = tool.function, f"tools[{index}].function.parameters"
-        found.append(
-            Tool(
-                function.name,
-                path,
-                function.description,
-                function.parameters,
-                function.strict,
-                function.model_extra or {},
-            )
-        )
-    return found
+def _tool(function: bodies.Function, path: str) -> Tool:
+    return Tool(
+        function.name,
+        f"{path}.parameters",
+        description=function.description,
+        parameters=function.parameters,
+        strict=function.strict,
+        fields=function.model_extra or {},
+    )
 
 
-def _choice(choice: bodies.ToolChoice | Literal["none", "auto", "required"]) -> Choice:
+def _choice(choice: bodies.ToolChoice | ToolMode) -> ToolChoice:
     if isinstance(choice, bodies.NamedTool):
-        return Choice("required", frozenset([choice.function.name]), single=True)
+        return ToolChoice("required", frozenset([choice.function.name]), single=True)
     if isinstance(choice, bodies.AllowedChoice):
         names = frozenset(tool.function.name for tool in choice.allowed_tools.tools)
-        return Choice(choice.allowed_tools.mode, names, path="tool_choice.allowed_tools.tools")
-    return Choice(choice)
+        return ToolChoice(choice.allowed_tools.mode, names, path="tool_choice.allowed_tools.tools")
+    return ToolChoice(choice)
 
 
 def _predicted(prediction: bodies.PredictionContent | None) -> str:
@@ -111,28 +103,21 @@ def _turns(messages: Sequence[bodies.Message]) -> list[Turn]:
     function = "call_0"  # id of the last call of a function
     for index, message in enumerate(messages):
         path = f"messages[{index}]"
-        fields = {name: value for name, value in (message.model_extra or {}).items() if value is not None}
-        calls = _calls(fields.pop("tool_calls", []), f"{path}.tool_calls")
-        legacy = fields.pop("function_call", None)
-        if legacy is not None and not calls:
+        fields = without_nulls(message.model_extra or {})
+        calls = [_call(call, f"{path}.tool_calls[{place}]") for place, call in enumerate(message.tool_calls or ())]
+        if message.function_call is not None and not calls:
             function = f"call_{index}"
-            calls = [_call({"id": function, "function": legacy}, f"{path}.function_call")]
+            calls = [_call({"id": function, "function": message.function_call}, f"{path}.function_call")]
         text, thought = _text(message), None
         role: Role = "tool" if message.role == "function" else message.role
         if role == "assistant":
-            refusal = fields.pop("refusal", None)
-            text = "\n".join(part for part in (text, refusal) if isinstance(part, str) and part)
-            thought = fields.pop("reasoning_content", None)  # templates know this older name
-            thought = thought or fields.pop("reasoning", None) or thought
-            fields.pop("reasoning", None)
-            if not isinstance(thought, str | None):
-                raise invalid(f"'{path}.reasoning_content' must be a string.", f"{path}.reasoning_content")
+            text = "\n".join(filter(None, (text, message.refusal)))
+            # Templates know the older name. An empty thought differs from none.
+            thought = message.reasoning_content or message.reasoning or message.reasoning_content
         elif text is None and role != "tool":
             raise invalid("'content' is required in a message without tool calls.", f"{path}.content")
-        result = fields.pop("tool_call_id", None)
-        if message.role == "function":
-            result = function
-        found.append(Turn(role, text or "", thought, calls, None if result is None else str(result), fields))
+        result = function if message.role == "function" else message.tool_call_id
+        found.append(Turn(role, text or "", thought, calls, result, fields))
     return found
 
 
@@ -143,12 +128,6 @@ def _text(message: bodies.Message) -> str | None:
             part.refusal if isinstance(part, bodies.RefusalPart) else part.text for part in message.content
         )
     return message.content
-
-
-def _calls(calls: object, path: str) -> list[Call]:
-    if not isinstance(calls, list):
-        raise invalid("'tool_calls' must be a list.", path)
-    return [_call(call, f"{path}[{index}]") for index, call in enumerate(calls)]
 
 
 def _call(call: object, path: str) -> Call:

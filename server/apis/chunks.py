@@ -1,6 +1,5 @@
 """The replies of chat completions and completions: pieces of an answer as objects of the list `choices`."""
 
-import json
 import uuid
 from abc import abstractmethod
 from collections import defaultdict
@@ -10,16 +9,14 @@ from dataclasses import asdict
 from engine.plans import Variants
 from engine.types import TokenEvent
 from server.answer.pieces import Finish, Piece, Usage
-from server.answer.writer import Body, ReplyWriter, encode_event
+from server.answer.writer import Body, ReplyWriter, encode_event, encode_reply, encoded, encoded_list
 from server.apis.api import Model
 from server.apis.bodies import StreamOptions
 from server.apis.logprobs import TextOffsets, chat_logprobs, completion_logprobs, prompt_logprobs
 from server.edge.errors import APIError
 from server.prepare import ParsedRequest
-from server.templates import MISTRAL_ID_LENGTH
 
 _ID_LENGTH = 24  # letters and digits in the id of a call
-_encode_reply = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 Logprobs = Mapping[str, Sequence[object] | None]  # `choices[].logprobs`; lists have an item for each token
 
@@ -37,10 +34,11 @@ class ChunkWriter(ReplyWriter):
     def __init__(self, request: ParsedRequest, model: Model, options: StreamOptions | None) -> None:
         self._request, self._model, self._options = request, model, options or StreamOptions()
         self._single = request.format.choices == 1
+        # All chunks begin alike. To encode that each time would take as long as the rest of a chunk.
         self._head = f'data: {encode_event(self._envelope(self.chunk_object))[:-1]},"choices":['
         self._metrics = ""  # JSON of the metrics, once a single choice has ended
         self._pieces: defaultdict[int, list[Piece]] = defaultdict(list)
-        # Choice → field of `choices[].logprobs` → JSON of the parts of its list, or None for null.
+        # Choice → field of `choices[].logprobs` → JSON of the items of its list, or None for null.
         self._logprobs: defaultdict[int, dict[str, list[str] | None]] = defaultdict(dict)
 
     @abstractmethod
@@ -94,7 +92,7 @@ class ChunkWriter(ReplyWriter):
             for field, values in (self.logprobs(piece) or {}).items():
                 texts = self._logprobs[piece.index].setdefault(field, None if values is None else [])
                 if values and texts is not None:
-                    texts.append(_encode_reply(values)[1:-1])
+                    texts += map(encode_reply, values)
             piece.logprobs = ()
             self._pieces[piece.index].append(piece)
 
@@ -110,11 +108,12 @@ class ChunkWriter(ReplyWriter):
                 choice["metrics"] = metrics_of(finish)
             if rounds := [_round(piece.event) for piece in pieces if piece.event is not None]:
                 choice["rounds"] = rounds
-            fields = [f'"{field}":{_joined(texts)}' for field, texts in self._logprobs[index].items()]
-            logprobs = f"{{{','.join(fields)}}}" if fields else "null"
-            choices.append(f'{_encode_reply(choice)[:-1]},"logprobs":{logprobs}}}')
-        head = _encode_reply(self._envelope(self.reply_object))
-        return f'{head[:-1]},"choices":[{",".join(choices)}],{_encode_reply(end)[1:]}'.encode()
+            lists = self._logprobs[index].items()
+            logprobs = {field: None if texts is None else encoded_list(texts) for field, texts in lists}
+            choice["logprobs"] = encoded(logprobs, encode_reply) if logprobs else None
+            choices.append(encoded(choice, encode_reply))
+        body = self._envelope(self.reply_object) | {"choices": encoded_list(choices)} | end
+        return encoded(body, encode_reply).encode()
 
     def _envelope(self, object: str) -> Body:
         """Return the fields that a reply and all chunks of a stream share."""
@@ -163,14 +162,14 @@ class ChatWriter(ChunkWriter):
         return {"message": message}
 
     def logprobs(self, piece: Piece) -> Logprobs | None:
-        return (
-            {"content": chat_logprobs(piece.logprobs, self._model.texts), "refusal": None} if piece.logprobs else None
-        )
+        if not piece.logprobs:
+            return None
+        return {"content": chat_logprobs(piece.logprobs, self._model.texts), "refusal": None}
 
     def _call(self, name: str, arguments: str) -> Body:
         id = f"call_{uuid.uuid4().hex[:_ID_LENGTH]}"
-        if self._model.chats.tool_format == "mistral":  # the templates of these models refuse other ids
-            id = uuid.uuid4().hex[:MISTRAL_ID_LENGTH]
+        if length := self._model.chats.tool_format.id_length:
+            id = uuid.uuid4().hex[:length]
         return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
@@ -207,11 +206,6 @@ class CompletionWriter(ChunkWriter):
     def _prompt(self, piece: Piece) -> int:
         """Return the number of the prompt that a piece answers."""
         return piece.index // self._request.format.n
-
-
-def _joined(texts: Sequence[str] | None) -> str:
-    """Return the JSON of a list, given that of its parts, or of null."""
-    return "null" if texts is None else f"[{','.join(texts)}]"
 
 
 def _reason(finish: Finish) -> str:

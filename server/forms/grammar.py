@@ -11,6 +11,7 @@ from server.edge.errors import invalid
 from server.forms.keywords import COMBINING
 from server.forms.references import inside
 from server.forms.schema import check_object, rewritten
+from server.tool_formats import ToolFormat
 
 MAX_SCHEMA_CHARACTERS = 65_536
 MAX_TOOLS_CHARACTERS = 262_144  # all tools together
@@ -64,29 +65,24 @@ def _thoughts(close: str) -> str:
     return f"think[lazy]: /(?s:.*){escaped}/"
 
 
-def tool_call_grammar(tool_format: str, tools: Sequence[Tool], marker: MarkerNotation, *, parallel: bool) -> str:
+def tool_call_grammar(format: ToolFormat, tools: Sequence[Tool], marker: MarkerNotation, *, parallel: bool) -> str:
     """Return Lark rules for a call of these tools, or several if `parallel`.
 
-    `tool_format` is one of `server.config.TOOL_FORMATS`. The caller has called `check_tools`. Raises APIError.
+    The caller has called `check_tools`. Raises APIError.
     """
-    key = "parameters" if tool_format == "llama3_json" else "arguments"
     rules = [f"call: {' | '.join(f'call_{index}' for index in range(len(tools)))}"]
     first: dict[str, int] = {}  # the first tool that has these parameters
     for index, tool in enumerate(tools):
         parameters = json.dumps(_arguments(tool))
-        prefix = json.dumps(f'{{"name": {json.dumps(tool.name)}, "{key}": ')
+        prefix = json.dumps(f'{{"name": {json.dumps(tool.name)}, "{format.arguments_key}": ')
         # A separate rule, because references within the parameters are relative to them.
         if first.setdefault(parameters, index) == index:
             rules.append(f"arguments_{index}: %json {parameters}")
         rules.append(f'call_{index}: {prefix} arguments_{first[parameters]} "}}"')
-    item, separator = "call", "; "
-    if tool_format == "hermes":
-        item, separator = f'{marker("<tool_call>")} "\\n" call "\\n" {marker("</tool_call>")}', "\n"
-    elif tool_format == "mistral":
-        separator = ", "
-    calls = f"{item} ({json.dumps(separator)} {item})*" if parallel else item
-    if tool_format == "mistral":
-        calls = f'{marker("[TOOL_CALLS]")} "[" {calls} "]"'
+    more = f" ({json.dumps(format.separator)} {format.item})*" if parallel else ""
+    calls = format.calls.format(format.item + more)
+    for mark in format.marks:
+        calls = calls.replace(mark, marker(mark))
     return "\n".join([f"calls: {calls}", *rules])
 
 
@@ -111,11 +107,16 @@ def regular_expression(pattern: str, param: str) -> str:
     return f"/{escaped}/" if escaped else '""'
 
 
+def check_characters(characters: int, param: str) -> int:
+    """Return the characters of a form. Raises APIError naming `param` if they are too many."""
+    if characters > MAX_SCHEMA_CHARACTERS:
+        raise invalid(f"'{param}' must have at most {MAX_SCHEMA_CHARACTERS} characters.", param)
+    return characters
+
+
 def check_size(schema: Mapping[str, Any] | None, param: str) -> int:
     """Return a schema's characters. Raises APIError naming `param` if it is too large or too deep."""
-    size = len(json.dumps(schema))
-    if size > MAX_SCHEMA_CHARACTERS:
-        raise invalid(f"The schema must have at most {MAX_SCHEMA_CHARACTERS} characters.", param)
+    size = check_characters(len(json.dumps(schema)), param)
     if _depth(schema) > MAX_SCHEMA_DEPTH:
         raise invalid(f"The schema must be at most {MAX_SCHEMA_DEPTH} levels deep.", param)
     return size

@@ -9,17 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.edge.errors import APIError, invalid
-from server.forms.keywords import (
-    COMBINING,
-    ENDLESS_FORMATS,
-    ENFORCED,
-    EXPECTED,
-    MOST_CHARACTERS,
-    MOST_COUNT,
-    UNENFORCED,
-    as_list,
-    is_nullable,
-)
+from server.forms import keywords
 from server.forms.numbers import bound_numbers, divides, is_exact
 from server.forms.patterns import converted
 from server.forms.references import REFERENCES, References
@@ -76,10 +66,10 @@ class _Rewriter:
     def as_object(self) -> Mapping[str, Any]:
         """Return the schema, so that only objects match it."""
         found: Any = self._schema
-        if isinstance(found, Mapping) and [key for key in _present(found) if key in ENFORCED] == ["$ref"]:
+        if isinstance(found, Mapping) and [key for key in _present(found) if key in keywords.ENFORCED] == ["$ref"]:
             found = self._target(found, "$ref")
         found = {} if found is True else found
-        if not isinstance(found, Mapping) or "object" not in as_list(found.get("type") or "object"):
+        if not isinstance(found, Mapping) or "object" not in keywords.as_list(found.get("type") or "object"):
             raise self._refused("The parameters of a function must describe an object ('type': 'object').")
         return {**found, "type": "object", "nullable": False}
 
@@ -115,18 +105,18 @@ class _Rewriter:
             return False
         part = {} if part is True else part
         found = self._combined(part, alone)
-        return {"anyOf": [found, {"type": "null"}]} if is_nullable(part) else found
+        return {"anyOf": [found, {"type": "null"}]} if keywords.is_nullable(part) else found
 
     def _combined(self, part: dict[str, Any], alone: bool) -> Schema:
         """Rewrite a part and the schemas that it combines."""
         known = _present(part)
-        enforced = {key: value for key, value in known.items() if key in EXPECTED}
+        enforced = {key: value for key, value in known.items() if key in keywords.EXPECTED}
         for key, value in enforced.items():
-            valid, expected = EXPECTED[key]
+            valid, expected = keywords.EXPECTED[key]
             if not valid(value):
                 raise self._refused(f"The schema's '{key}' must be {expected}.")
         alone = alone and not _intersects(known)
-        simple = alone and COMBINING.isdisjoint(known)
+        simple = alone and keywords.COMBINING.isdisjoint(known)
         values = {key: self._value(key, value, alone) for key, value in enforced.items()}
         out = {key: value for key, value in values.items() if value is not None or key == "const"}
         named = [self._definition(self._target(part, key), alone) for key in known if key in REFERENCES]
@@ -160,7 +150,7 @@ class _Rewriter:
                 return [self._part(part, alone) for part in value]
             case "items" | "additionalItems" | "additionalProperties":
                 return self._part(value, alone)
-            case "maxLength" | "maxItems" | "maxProperties" if value > MOST_COUNT:
+            case "maxLength" | "maxItems" | "maxProperties" if value > keywords.MOST_COUNT:
                 return None
             case "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties":
                 return int(value)
@@ -186,10 +176,10 @@ class _Rewriter:
     def _replace_unenforced(self, part: dict[str, Any], out: dict[str, Any], alone: bool) -> None:
         """Enforce keywords that llguidance lacks by others, or skip them. `alone`: the part combines no schemas."""
         for key, value in part.items():
-            if key not in UNENFORCED or value in UNENFORCED[key]:
+            if key not in keywords.UNENFORCED or value in keywords.UNENFORCED[key]:
                 continue
             other = "items" if key == "unevaluatedItems" else "additionalProperties"
-            if key.startswith("unevaluated") and part.keys().isdisjoint({*COMBINING, "if", "contains", other}):
+            if key.startswith("unevaluated") and part.keys().isdisjoint({*keywords.COMBINING, "if", "contains", other}):
                 out[other] = self._part(value, alone)
             elif key != "propertyNames" or not self._name_properties(value, part, out, alone):
                 self._skip(key)
@@ -200,9 +190,9 @@ class _Rewriter:
         if not isinstance(names, dict) or not alone or out.keys() & {"properties", "patternProperties"}:
             return False
         values = self._definition(part.get("additionalProperties", True), alone)
-        restricting = [*names.keys() & (ENFORCED | UNENFORCED.keys()) - {"type", "format"}]
+        restricting = [*names.keys() & (keywords.ENFORCED | keywords.UNENFORCED.keys()) - {"type", "format"}]
         if restricting in (["enum"], ["const"]):
-            chosen = as_list(names.get("enum", names.get("const")))
+            chosen = keywords.as_list(names.get("enum", names.get("const")))
             out["properties"] = {name: values for name in chosen if isinstance(name, str)}
         elif restricting == ["pattern"] and (pattern := self._pattern(str(names["pattern"]))) is not None:
             out["patternProperties"] = {pattern: values}
@@ -252,8 +242,8 @@ class _Rewriter:
 
     def _with_digits(self, out: dict[str, Any], alone: bool) -> Schema:
         """Bound the digits of a rewritten schema's own numbers and formats."""
-        if out.get("format") in ENDLESS_FORMATS:
-            out.setdefault("maxLength", MOST_CHARACTERS)
+        if out.get("format") in keywords.ENDLESS_FORMATS:
+            out.setdefault("maxLength", keywords.MOST_CHARACTERS)
         kinds = _kinds(out)
         if kinds & {"integer", "number"}:
             self._bounded(out, alone)
@@ -284,9 +274,9 @@ def _intersects(part: dict[str, Any]) -> bool:
     """Whether a schema says that several may apply to the value or to a property, beside its `type`."""
     if {"properties", "patternProperties"} <= part.keys():
         return True
-    schemas = len(part.keys() & ENFORCED - {"type", "allOf"}) + len(part.get("allOf", ()))
-    return schemas > 1 and not COMBINING.isdisjoint(part)
+    schemas = len(part.keys() & keywords.ENFORCED - {"type", "allOf"}) + len(part.get("allOf", ()))
+    return schemas > 1 and not keywords.COMBINING.isdisjoint(part)
 
 
 def _kinds(schema: dict[str, Any]) -> set[str]:
-    return {*as_list(schema.get("type", ["array", "object", "number"]))}
+    return {*keywords.as_list(schema.get("type", ["array", "object", "number"]))}

@@ -9,21 +9,9 @@ from typing import Any
 from engine.api import PromptTokenizer
 from server.edge.errors import invalid
 from server.edge.reading import read_field, validate
+from server.forms import tag_formats
 from server.forms.grammar import Answer, check_size, regular_expression
 from server.forms.schema import rewritten
-from server.forms.tag_formats import (
-    AnyText,
-    Combined,
-    ConstString,
-    Format,
-    JsonSchema,
-    Regex,
-    StructuralTag,
-    Tag,
-    TagsWithSeparator,
-    TriggeredTags,
-    newer,
-)
 
 MAX_GRAMMAR_CHARACTERS = 2**18
 
@@ -51,7 +39,7 @@ def structural_tag(value: Any, param: str, tokenizer: PromptTokenizer) -> Answer
     value = read_field(value, param)
     check_size(value, param)
     builder = _Builder(tokenizer, param)
-    format = validate(StructuralTag, newer(value), param).format
+    format = validate(tag_formats.StructuralTag, tag_formats.newer(value), param).format
     expression = builder.expression(format, f"{param}.format", _Ends())
     return Answer(param, "\n".join([expression, *builder.rules]), markers=tuple(builder.markers))
 
@@ -70,35 +58,35 @@ class _Builder:
         self.rules: list[str] = []
         self.markers: dict[str, int] = {}  # added tokens that are named, with their ids
 
-    def expression(self, format: Format, path: str, ends: _Ends) -> str:
+    def expression(self, format: tag_formats.Format, path: str, ends: _Ends) -> str:
         """Return an expression of a format and of what follows it. Raises APIError naming a part of `path`."""
         match format:
-            case AnyText():
+            case tag_formats.AnyText():
                 return self._until(self._free_text(format.excludes, path, ends), ends)
-            case ConstString():
+            case tag_formats.ConstString():
                 return f"{self._literal(format.value)} {ends.one}"
-            case Regex():
+            case tag_formats.Regex():
                 return self._until(regular_expression(format.pattern, f"{path}.pattern"), ends)
-            case JsonSchema():
+            case tag_formats.JsonSchema():
                 if format.style != "json":
                     raise invalid(f"'{path}.style' must be 'json'.", f"{path}.style")
                 return f"{self._schema(format.json_schema, f'{path}.json_schema')} {ends.one}"
-            case Combined():
+            case tag_formats.Combined():
                 items = [(item, f"{path}.elements[{index}]") for index, item in enumerate(format.elements)]
                 if format.type == "sequence":
                     return self._sequence(items, ends)
                 return _alternatives(self.expression(*item, ends) for item in items)
-            case Tag():
+            case tag_formats.Tag():
                 return f"{self._literal(format.begin)} {self._inside(format, path, ends)}"
-            case TriggeredTags():
+            case tag_formats.TriggeredTags():
                 return self._triggered(format, path, ends)
-            case TagsWithSeparator():
+            case tag_formats.TagsWithSeparator():
                 tags = (self.expression(tag, f"{path}.tags[{i}]", _UNKNOWN) for i, tag in enumerate(format.tags))
                 tag = self._rule(_alternatives(tags))
                 more = "" if format.stop_after_first else f"({self._literal(format.separator)} {tag})*"
                 return f"({tag} {more}){'' if format.at_least_one else '?'} {ends.one}"
 
-    def _triggered(self, format: TriggeredTags, path: str, ends: _Ends) -> str:
+    def _triggered(self, format: tag_formats.TriggeredTags, path: str, ends: _Ends) -> str:
         """Return an expression of free text with tags, and of what follows it. Raises APIError naming a part."""
         rests: dict[str, list[str]] = {}  # beginning that ends the free text → rests of its tags
         for index, tag in enumerate(format.tags):
@@ -129,7 +117,7 @@ class _Builder:
         # A rule of its own, because references within the schema are relative to it.
         return self._rule(f"%json {json.dumps(rewritten(schema, param))}")
 
-    def _sequence(self, items: Sequence[tuple[Format, str]], ends: _Ends) -> str:
+    def _sequence(self, items: Sequence[tuple[tag_formats.Format, str]], ends: _Ends) -> str:
         """Return an expression of a sequence. Regular elements in a row become one terminal."""
         parts = []
         for regular, group in groupby(items, lambda item: self._is_regular(item[0])):
@@ -142,14 +130,16 @@ class _Builder:
                 parts.append(self.expression(*run[-1], after))
         return " ".join(parts)
 
-    def _is_regular(self, format: Format) -> bool:
-        return isinstance(format, Regex) or (isinstance(format, ConstString) and self._is_plain(format.value))
+    def _is_regular(self, format: tag_formats.Format) -> bool:
+        return isinstance(format, tag_formats.Regex) or (
+            isinstance(format, tag_formats.ConstString) and self._is_plain(format.value)
+        )
 
     def _is_plain(self, text: str) -> bool:
         """Whether a text has no added tokens."""
         return self.markers.keys().isdisjoint(self._pieces(text))
 
-    def _inside(self, tag: Tag, path: str, ends: _Ends) -> str:
+    def _inside(self, tag: tag_formats.Tag, path: str, ends: _Ends) -> str:
         """Return an expression of a tag after its beginning, and of what follows it."""
         if tag.end == "":
             return self.expression(tag.content, f"{path}.content", ends)
@@ -230,10 +220,10 @@ class _Builder:
         return self._names[key]
 
 
-def _regular(format: Format, path: str) -> str:
-    if isinstance(format, Regex):
+def _regular(format: tag_formats.Format, path: str) -> str:
+    if isinstance(format, tag_formats.Regex):
         return regular_expression(format.pattern, f"{path}.pattern")
-    assert isinstance(format, ConstString)
+    assert isinstance(format, tag_formats.ConstString)
     return json.dumps(format.value)
 
 

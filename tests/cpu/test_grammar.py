@@ -38,9 +38,9 @@ from engine.text.tokenizer import Tokenizer
 from engine.types import GenerateRequest, RequestFailure, SamplingParams, TokenEvent
 from papers.settings import LayerSkipConfig
 from server.answer.calls import make_parser
-from server.config import TOOL_FORMATS
 from server.conversation import Tool
 from server.forms.grammar import Answer, grammar_of, tool_call_grammar
+from server.tool_formats import HERMES, TOOL_FORMATS
 from tests.support import PREPARED
 from tests.support.cores import GREEDY, answer, chat_ids, exact
 from tests.support.timed import Delegate
@@ -354,7 +354,7 @@ def test_a_forced_text_that_spells_a_token_is_plain_text(core: EngineCore, begin
     ],
 )
 def test_an_error_about_a_schema_shows_no_grammar(begin: Begin, schema: Any) -> None:
-    call = tool_call_grammar("hermes", TOOLS, json.dumps, parallel=False)
+    call = tool_call_grammar(HERMES, TOOLS, json.dumps, parallel=False)
     rule = f"arguments_0: %json {json.dumps(schema)}"
     rules = "\n".join(rule if line.startswith("arguments_0:") else line for line in call.split("\n"))
     for grammar in (schema_of(schema), grammar_of(None, rules)):
@@ -589,7 +589,7 @@ def test_every_call_that_a_grammar_allows_is_parsed_as_a_call(
         token = core.tokenizer.added_token_id(text)
         return json.dumps(text) if token is None else f"<[{token}]>"
 
-    rules = tool_call_grammar(kind, TOOLS, marker, parallel=parallel)
+    rules = tool_call_grammar(TOOL_FORMATS[kind], TOOLS, marker, parallel=parallel)
     grammar = grammar_of(None, rules, thought="think" if thinking else "", think_close='"</think>"')
     assert grammar is not None
     most = 0

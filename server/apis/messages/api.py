@@ -6,20 +6,10 @@ from typing import Any
 from server.answer.writer import ReplyWriter
 from server.apis.api import CountingApi
 from server.apis.fields import NO_VALUE, Defaults, FieldCheck, Inside, called_directly
-from server.apis.messages.bodies import (
-    CallBlock,
-    Content,
-    CountTokensRequest,
-    Message,
-    MessagesRequest,
-    ResultBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolChoice,
-)
+from server.apis.messages import bodies
 from server.apis.messages.events import MessageWriter
 from server.apis.parts import not_text, result_text, template_variables
-from server.conversation import Call, Choice, Conversation, Form, Tool, Turns
+from server.conversation import Call, Conversation, Form, Tool, ToolChoice, Turns
 from server.edge.errors import invalid
 from server.edge.reading import without_nulls
 from server.prepare import Ask, ParsedRequest
@@ -67,14 +57,14 @@ _BILLING = "x-anthropic-billing-header:"
 
 
 class MessagesApi(CountingApi):
-    body = MessagesRequest
+    body = bodies.MessagesRequest
     prompt_path = "messages"
     fields = FieldCheck.of_other_api(
-        MessagesRequest.model_fields, names=_NAMES, ignored=IGNORED, refused=_REFUSED, inside=_REFUSED_INSIDE
+        bodies.MessagesRequest.model_fields, names=_NAMES, ignored=IGNORED, refused=_REFUSED, inside=_REFUSED_INSIDE
     )
 
     def parse(self, raw: bytes, key: str) -> tuple[ParsedRequest, ReplyWriter]:
-        request = self.read(MessagesRequest, raw)
+        request = self.read(bodies.MessagesRequest, raw)
         self.model.preparer.check(request)
         # Clients send the most tokens that they know, because the API requires a number.
         prompt = self.model.chats.prompt(self._conversation(request), None)
@@ -90,11 +80,11 @@ class MessagesApi(CountingApi):
         return parsed, writer
 
     def count_tokens(self, raw: bytes, key: str) -> int:
-        request = self.read(CountTokensRequest, raw)
+        request = self.read(bodies.CountTokensRequest, raw)
         self.model.preparer.check_model(request.model)
         return self.model.chats.count_tokens(self._conversation(request))
 
-    def _conversation(self, request: CountTokensRequest) -> Conversation:
+    def _conversation(self, request: bodies.CountTokensRequest) -> Conversation:
         turns = Turns("messages")
         if request.system and (text := _system(request.system)):
             turns.say("system", text)
@@ -121,12 +111,12 @@ class MessagesApi(CountingApi):
             form=form,
             variables=template_variables(request.output_config.effort, None, variables),
             continues=continues,
-            thought_limit=None if limit is None or limit < 0 else limit,
+            thought_limit=limit,
             thought_limit_path="thinking.budget_tokens",
         )
 
 
-def _system(system: Content) -> str:
+def _system(system: bodies.Content) -> str:
     if isinstance(system, str):
         return system
     texts = [_text(block, f"system[{index}]") for index, block in enumerate(system)]
@@ -134,12 +124,12 @@ def _system(system: Content) -> str:
 
 
 def _text(block: object, path: str) -> str:
-    if not isinstance(block, TextBlock):
+    if not isinstance(block, bodies.TextBlock):
         raise not_text(_TEXT, path)
     return block.text
 
 
-def _add(turns: Turns, message: Message, path: str) -> None:
+def _add(turns: Turns, message: bodies.Message, path: str) -> None:
     if isinstance(message.content, str):
         turns.say(message.role, message.content)
     elif message.role == "assistant":
@@ -148,12 +138,12 @@ def _add(turns: Turns, message: Message, path: str) -> None:
         _add_question(turns, message, message.content, path)
 
 
-def _add_question(turns: Turns, message: Message, blocks: Sequence[object], path: str) -> None:
+def _add_question(turns: Turns, message: bodies.Message, blocks: Sequence[object], path: str) -> None:
     """Add the blocks of a message. Results of the client's tools come before its text, as models expect them."""
     texts = []
     for index, block in enumerate(blocks):
         name = f"{path}.content[{index}]"
-        if isinstance(block, ResultBlock) and block.type == "tool_result" and message.role == "user":
+        if isinstance(block, bodies.ResultBlock) and block.type == "tool_result" and message.role == "user":
             turns.result(block.tool_use_id, _result(block, name))
         else:
             texts.append(_text(block, name))
@@ -174,13 +164,13 @@ def _add_answer(turns: Turns, blocks: Sequence[Any], path: str) -> None:
         name = f"{path}.content[{index}]"
         if block.type == "redacted_thinking":
             continue
-        if isinstance(block, CallBlock | ResultBlock | ThinkingBlock):
+        if isinstance(block, bodies.CallBlock | bodies.ResultBlock | bodies.ThinkingBlock):
             say()
-        if isinstance(block, CallBlock):
+        if isinstance(block, bodies.CallBlock):
             turns.call(Call(block.name, block.input, block.id))
-        elif isinstance(block, ResultBlock) and block.type != "tool_result":
+        elif isinstance(block, bodies.ResultBlock) and block.type != "tool_result":
             turns.result(block.tool_use_id, _result(block, name))
-        elif isinstance(block, ThinkingBlock):
+        elif isinstance(block, bodies.ThinkingBlock):
             turns.think(block.thinking)
         else:
             texts.append(_text(block, name))
@@ -189,28 +179,28 @@ def _add_answer(turns: Turns, blocks: Sequence[Any], path: str) -> None:
     say()
 
 
-def _result(block: ResultBlock, path: str) -> str:
+def _result(block: bodies.ResultBlock, path: str) -> str:
     text = result_text(block.content, _TEXT, f"{path}.content")
     return f"Error: {text}" if block.is_error else text  # chat templates know no failed results
 
 
-def _tool(request: CountTokensRequest, index: int) -> Tool:
+def _tool(request: bodies.CountTokensRequest, index: int) -> Tool:
     tool, schema = request.tools[index], f"tools[{index}].input_schema"
     fields = {} if tool.input_examples is None else {"input_examples": tool.input_examples}
     return Tool(tool.name, schema, tool.description, tool.input_schema, tool.strict, fields)
 
 
-def _choice(choice: ToolChoice) -> Choice:
+def _choice(choice: bodies.ToolChoice) -> ToolChoice:
     if choice.type == "any":
-        return Choice("required")
+        return ToolChoice("required")
     if choice.type != "tool":
-        return Choice(choice.type)
+        return ToolChoice(choice.type)
     if choice.name is None:
         raise invalid("Missing required parameter: 'tool_choice.name'.", "tool_choice.name")
-    return Choice("required", frozenset([choice.name]), single=True)
+    return ToolChoice("required", frozenset([choice.name]), single=True)
 
 
-def _form(request: CountTokensRequest) -> Form | None:
+def _form(request: bodies.CountTokensRequest) -> Form | None:
     path = "output_config.format" if request.output_config.format else "output_format"
     format = request.output_config.format or request.output_format
     return None if format is None else Form("json", format.schema_, path)

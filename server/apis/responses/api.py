@@ -80,7 +80,7 @@ class ResponsesApi(CountingApi):
         self.fields = _field_check(self.body)
 
     def size(self, raw: bytes) -> int:
-        refers = any(name in raw for name in (b'"previous_response_id"', b'"item_reference"', b'"id"'))
+        refers = any(name in raw for name in (b'"previous_response_id"', b'"item_reference"'))
         if self._store is None or not refers:
             return len(raw)
         return min(len(raw) + self._store.size, self._max_bytes)

@@ -2,7 +2,6 @@
 
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
@@ -12,7 +11,7 @@ import pydantic_core
 
 from engine.types import FinishReason, TokenLogprobs
 from server.answer.pieces import Usage
-from server.answer.writer import Block, BlockWriter, Body, Encoded, Event, encode_event, encoded
+from server.answer.writer import Block, BlockWriter, Body, Encoded, Event, encode_event, encoded, encoded_list
 from server.apis.chunks import metrics_of
 from server.apis.logprobs import TokenTexts, chat_logprobs
 from server.apis.parts import CUSTOM_INPUT
@@ -131,10 +130,10 @@ class ResponseWriter(BlockWriter):
             yield self._item_event("response.custom_tool_call_input.delta", delta=text)
             yield self._item_event("response.custom_tool_call_input.done", input=text)
         else:
-            logprobs = Encoded(f"[{','.join(self._logprobs)}]")
+            logprobs = encoded_list(self._logprobs)
             kind, part = _PARTS[item["type"]], encoded(_part(item["type"], text, logprobs))
             item["content"] = [{"type": kind, "text": text}]
-            content = {"content": Encoded(f"[{part}]")}
+            content = {"content": encoded_list([part])}
             shown = {"logprobs": logprobs} if block.kind == "text" else {}
             yield self._item_event(f"response.{kind}.done", content_index=0, text=text, **shown)
             yield self._item_event("response.content_part.done", content_index=0, part=part)
@@ -153,7 +152,7 @@ class ResponseWriter(BlockWriter):
         yield self._event(f"response.{self._status}", response=self._whole)
 
     def encode(self, usage: Usage) -> bytes:
-        deque(self.ending(usage), maxlen=0)
+        self.ending(usage)
         return self._whole.encode("ascii")
 
     def error(self, error: APIError) -> bytes:
@@ -172,7 +171,7 @@ class ResponseWriter(BlockWriter):
             "completed_at": self._ended_at if status == "completed" else None,
             "error": {"code": "server_error", "message": self._error.message} if self._error else None,
             "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
-            "output": Encoded(f"[{','.join(self._encoded)}]"),
+            "output": encoded_list(self._encoded),
             "previous_response_id": None,
             "service_tier": "default",
             "store": False,

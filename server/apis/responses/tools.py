@@ -1,11 +1,11 @@
 """The tools of OpenAI's Responses API, and choices among them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from server.apis.parts import CUSTOM_INPUT, MAX_AGENT_TOOLS
 from server.apis.responses import bodies
-from server.conversation import Choice, Tool
+from server.conversation import Tool, ToolChoice, ToolMode
 from server.edge.errors import invalid
 from server.options import TOOL_NAME
 
@@ -81,13 +81,13 @@ def _custom(name: str, tool: bodies.CustomTool, path: str) -> Tool:
     return Tool(name, f"{path}.parameters", description, parameters)
 
 
-def chosen(choice: Literal["none", "auto", "required"] | bodies.ToolChoice, offered: Mapping[str, object]) -> Choice:
+def chosen(choice: bodies.ToolChoice | ToolMode, offered: Mapping[str, object]) -> ToolChoice:
     """Return a choice among the functions of these names. Raises APIError."""
     if not isinstance(choice, bodies.ToolChoice):
-        return Choice(choice)
+        return ToolChoice(choice)
     known = offered.keys()
     if choice.type in ("function", "custom"):
-        return Choice("required", frozenset(_names([(choice, "tool_choice")], known)), single=True)
+        return ToolChoice("required", frozenset(_names([(choice, "tool_choice")], known)), single=True)
     if choice.type != "allowed_tools":
         raise invalid("'tool_choice' must be a string, a function or allowed tools.", "tool_choice.type")
     tools = [
@@ -100,7 +100,7 @@ def chosen(choice: Literal["none", "auto", "required"] | bodies.ToolChoice, offe
     names = frozenset(_names(tools, known))
     if not names:
         raise invalid("'tool_choice.tools' must name at least one tool.", "tool_choice.tools")
-    return Choice(choice.mode, names, path="tool_choice.tools")
+    return ToolChoice(choice.mode, names, path="tool_choice.tools")
 
 
 def _names(tools: Sequence[tuple[bodies.ChosenTool, str]], known: Set[str]) -> Iterator[str]:
