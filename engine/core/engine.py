@@ -212,6 +212,7 @@ class EngineCore:
         """
         started, counters = self._clock.now(), self.scheduler.counters
         self.scheduler.admit()
+        self.proposer.extend_lookups()
         overlaps, search_seconds, proposed = self.runner.overlaps, 0.0, last.proposed
         reuse = overlaps and self.proposer.can_reuse_plans(proposed)
         if not reuse:
