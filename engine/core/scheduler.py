@@ -111,7 +111,7 @@ class Scheduler:
                 candidates = [r for r in candidates if r.owner != request.owner]
                 continue
             self.waiting.remove(request)
-            request.overtook = blocked
+            request.overtook = None if blocked is None else blocked.id
             request.slab, request.computed = allocation.slab, allocation.cached
             if request.admitted is None:
                 request.admitted = self._clock.now()
@@ -123,8 +123,8 @@ class Scheduler:
 
     def _clear_way(self, request: Request) -> bool:
         """Preempt those that overtook a request, if it has room without them. Whether it did."""
-        overtakers = [r for r in self.running if r.overtook is request]
-        others = sum(self._blocks_of(r) for r in self.running if r.overtook is not request)
+        overtakers = [r for r in self.running if r.overtook == request.id]
+        others = sum(self._blocks_of(r) for r in self.running if r.overtook != request.id)
         if not overtakers or others + self._blocks_of(request) > self.blocks.capacity:
             return False
         for overtaker in reversed(overtakers):
@@ -355,6 +355,8 @@ class Scheduler:
         request.finish_reason = reason
         (self.running if request in self.running else self.waiting).remove(request)
         self._turns_taken = False
+        if request.processor is not None:
+            request.processor.close()
         if request.slab >= 0:
             self.blocks.release(request.slab)
             request.slab = -1

@@ -31,7 +31,8 @@ class GrammarMatcher:
         self._ahead: list[int] = []  # drafted tokens that the process has matched after those emitted
         self._masks: dict[int, np.ndarray] = {}  # masks by the number of tokens before, emitted and matched ahead
 
-    def __del__(self) -> None:
+    def close(self) -> None:
+        """Free what the process keeps of this matcher, which may not be used afterwards."""
         self.grammar.forget(self._number)
 
     def restarted(self) -> GrammarMatcher:

@@ -73,6 +73,11 @@ class LogitsProcessor:
         grammar = None if self._grammar is None else self._grammar.restarted()
         return LogitsProcessor(self._sampling, prompt, self._end_ids, grammar)
 
+    def close(self) -> None:
+        """Stop to follow the grammar. The processor may not be used afterwards."""
+        if self._grammar is not None:
+            self._grammar.close()
+
     @property
     def failed(self) -> str | None:
         """The reason why the request cannot continue, or None."""
