@@ -545,7 +545,7 @@ def test_a_schema_beyond_its_budget_is_refused_and_does_not_stop_the_rounds(
     bad = GenerateRequest("bad", ids[0], replace(GREEDY, grammar=schema_of(schema)))
     core.add(GenerateRequest("other", ids[1], replace(GREEDY, max_tokens=100, ignore_eos=True)))
     rounds = 0
-    while not core.ready(bad):
+    while not core.processors.ready(bad.sampling):
         if not core.scheduler.idle:
             core.step()
             rounds += 1
@@ -645,7 +645,7 @@ def test_slow_grammars_take_turns(core: EngineCore, ids: list[tuple[int, ...]]) 
     while not core.scheduler.idle:
         for request in core.scheduler.running:
             if request.processor is not None:
-                vars(vars(request.processor)["_grammar"])["_seconds"] = 0.08  # 0.04 after the next estimate
+                vars(vars(request.processor)["_grammar"])["_seconds"] = 0.08
         served.append({event.request_id for event in core.step().events})
     together = [ids & {"a", "b", "c"} for ids in served[2:]]
     assert max(map(len, together)) == 1
