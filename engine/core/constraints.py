@@ -34,7 +34,7 @@ class Processors:
         self.host: GrammarHost | None = None
 
     def ready(self, sampling: SamplingParams) -> bool:
-        """Whether `make` need not wait: its grammar is compiled or refused. If it is unknown, begin to compile it."""
+        """Whether `make` need not wait: the grammar is compiled or refused. Begins to compile it, if unknown."""
         return sampling.grammar is None or self._grammars().ready(sampling.grammar)
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class Processors:
         Each edit is valid until the next is taken. Positions within the prompt have none. Yields nothing if the logits
         stay as they are, or if the grammar would take too long. Exhaust or close the iterator: it follows the grammar.
         """
-        if request.processor is None or len(positions) * request.processor.step_seconds() > _REPLAY_SECONDS:
+        if request.processor is None or len(positions) * request.processor.step_seconds > _REPLAY_SECONDS:
             return
         known = len(request.prompt)
         with closing(request.processor.restarted(request.prompt)) as processor:

@@ -83,9 +83,10 @@ class LogitsProcessor:
         """The reason why the request cannot continue, or None."""
         return None if self._grammar is None else self._grammar.failed
 
+    @property
     def step_seconds(self) -> float:
-        """Return the time that following the grammar will take for each token drawn or drafted. Call once a round."""
-        return 0.0 if self._grammar is None else self._grammar.step_seconds()
+        """The expected time of following the grammar for each token drawn or drafted."""
+        return 0.0 if self._grammar is None else self._grammar.step_seconds
 
     @property
     def stopped(self) -> bool:
