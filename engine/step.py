@@ -1,6 +1,7 @@
 """The seam between scheduler and runner: one round for all running requests, as plain values without a model.
 
-Most are made every round and therefore not frozen, which would take three times as long. Nobody changes them.
+Most are made every round and therefore not frozen, which would take three times as long. Who makes one may fill it
+in, before it is passed on; nobody changes it later.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ class Processors:
         self.host: GrammarHost | None = None
 
     def ready(self, sampling: SamplingParams) -> bool:
-        """Whether `make` need not wait: its grammar is compiled or refused. If it is unknown, begin to compile it."""
+        """Whether `make` need not wait: the grammar is compiled or refused. Begins to compile it, if unknown."""
         return sampling.grammar is None or self._grammars().ready(sampling.grammar)
 
     def close(self) -> None:
@@ -55,16 +56,16 @@ class Processors:
         """Yield the request's edit of the logits after each of these ascending positions of its text.
 
         Each edit is valid until the next is taken. Positions within the prompt have none. Yields nothing if the logits
-        stay as they are, or if the grammar would take too long.
+        stay as they are, or if the grammar would take too long. Exhaust or close the iterator: it follows the grammar.
         """
-        if request.processor is None or len(positions) * request.processor.step_seconds() > _REPLAY_SECONDS:
+        if request.processor is None or len(positions) * request.processor.step_seconds > _REPLAY_SECONDS:
             return
-        processor = request.processor.restarted(request.prompt)
         known = len(request.prompt)
-        for position in positions:
-            processor.advance(request.tokens[known : position + 1])
-            known = max(known, position + 1)
-            yield partial(processor.edit, drafted=()) if position + 1 >= len(request.prompt) else None
+        with closing(request.processor.restarted(request.prompt)) as processor:
+            for position in positions:
+                processor.advance(request.tokens[known : position + 1])
+                known = max(known, position + 1)
+                yield partial(processor.edit, drafted=()) if position + 1 >= len(request.prompt) else None
 
     def begin(self, grammar: str, param: str) -> GrammarMatcher:
         """Return a matcher at the start of an answer, once the grammar is compiled. Raises RequestError."""

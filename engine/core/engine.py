@@ -86,10 +86,6 @@ class EngineCore:
         """Return the one instance of a policy. Raises UnknownPolicyError."""
         return self.proposer.policy(name)
 
-    def ready(self, message: GenerateRequest) -> bool:
-        """Whether `add` need not wait for a grammar. If not, it is being compiled beside the rounds: ask again."""
-        return self.processors.ready(message.sampling)
-
     def close(self) -> None:
         """End the processes that follow grammars."""
         self.processors.close()
@@ -148,10 +144,6 @@ class EngineCore:
     def cancel(self, request_id: str) -> None:
         """Forget a request and free its cache; unknown ids are ignored."""
         self.scheduler.cancel(request_id)
-
-    def reset_calibration(self) -> None:
-        """Price passes by the latency profile again, from the policies' next decisions on. Flush before."""
-        self.costs.reset()
 
     def step(self) -> RoundReport:
         """Run one round, learn from it, and return its report."""
@@ -212,6 +204,7 @@ class EngineCore:
         """
         started, counters = self._clock.now(), self.scheduler.counters
         self.scheduler.admit()
+        self.proposer.extend_lookups()
         overlaps, search_seconds, proposed = self.runner.overlaps, 0.0, last.proposed
         reuse = overlaps and self.proposer.can_reuse_plans(proposed)
         if not reuse:

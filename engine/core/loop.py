@@ -90,7 +90,7 @@ class _Loop:
             self._compiling = [waiting for waiting in self._compiling if waiting.id != message.request_id]
             self._core.cancel(message.request_id)
         else:
-            self._core.reset_calibration()
+            self._core.costs.reset()
 
     def _deliver(self, report: RoundReport) -> None:
         self._reported = (report.running + report.waiting, len(self._compiling))
@@ -118,7 +118,7 @@ class _Loop:
 def _added(core: EngineCore, request: GenerateRequest, deliver: Deliver) -> bool:
     """Queue a request unless it must wait for its grammar. A request that cannot begin fails alone."""
     try:
-        if not core.ready(request):
+        if not core.processors.ready(request.sampling):
             return False
         core.add(request)
         return True

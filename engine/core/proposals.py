@@ -10,7 +10,7 @@ from engine.core.policies import make_policies
 from engine.core.request import Request
 from engine.core.scheduler import Scheduler
 from engine.draft.base import BatchView, DraftPolicy, PolicyContext
-from engine.draft.lookup import Lookup, plan_lookup
+from engine.draft.lookup import plan_lookup
 from engine.errors import UnknownPolicyError
 from engine.step import Plan
 
@@ -37,14 +37,19 @@ class Proposer:
             raise UnknownPolicyError(name, tuple(self.policies), self.unavailable.get(name, ""))
         return self.policies[name]
 
+    def extend_lookups(self) -> None:
+        """Index the tokens of the last round, and find matches of the texts' ends. Call before plans are made."""
+        for request in self._scheduler.running:
+            if request.lookup is not None and request.decoding:
+                request.lookup.extend(request.tokens)
+
     def can_reuse_plans(self, last: UniformBatch | None) -> bool:
         """Whether the plans of the last proposal hold for one more round, so that `propose` need not run."""
         scheduler = self._scheduler
         if last is None or scheduler.running != last.requests or scheduler.preemptions != last.preemptions:
             return False
-        if any(_lookup(request) for request in last.requests):
-            return False
-        return last.policy.can_reuse_plans()
+        copying = any(r.lookup is not None and r.lookup.match is not None for r in last.requests)
+        return not copying and last.policy.can_reuse_plans()
 
     def propose(self) -> tuple[float, UniformBatch | None]:
         """Give every decoding request a plan.
@@ -81,13 +86,6 @@ class Proposer:
         batch = BatchView([request.view for request in requests], others, self._context.config.max_num_seqs)
         for request, plan in zip(requests, requests[0].policy.propose(batch), strict=True):
             request.plan = plan
-            if lookup := _lookup(request):
+            if request.lookup is not None:
                 most, always, costs = request.room - 1, request.policy.always_copies, self._context.costs
-                request.plan = plan_lookup(lookup, most, plan, batch.contexts, costs, always) or plan
-
-
-def _lookup(request: Request) -> Lookup | None:
-    """Return the index of a request's text, if the end of that text occurred before and may be copied from."""
-    if request.lookup is not None:
-        request.lookup.extend(request.tokens)
-    return request.lookup if request.lookup is not None and request.lookup.match is not None else None
+                request.plan = plan_lookup(request.lookup, most, plan, batch.contexts, costs, always) or plan

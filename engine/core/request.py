@@ -91,7 +91,7 @@ class Request:
     computed: int = 0  # positions with verified K/V
     slab: int = -1  # the number of its table of pages, -1 while waiting
     awaited_prefix: AwaitedPrefix | None = None  # a prefix that another request is reading
-    overtook: Request | None = None  # the request for which there was no memory when this one was admitted
+    overtook: str | None = None  # id of the request for which there was no memory when this one was admitted
     cached_tokens: int = 0
     preemptions: int = 0
     prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)  # kept until the first event carries them

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from engine.clock import Clock
 from engine.core.request import AwaitedPrefix, Request
 from engine.core.rounds import CommittedRound, RequestOutput
-from engine.core.turns import GrammarTime, Shares
+from engine.core.turns import GrammarTime, Shares, most_drafted, share_rows
 from engine.errors import RequestError, RequestFailedError
 from engine.kv.pages import Allocation, PageManager
 from engine.step import Plan, StepOutput, StepPlan, Work, WorkOutput
@@ -46,7 +46,7 @@ class Scheduler:
         self._clock = clock
         self._max_num_seqs = max_num_seqs
         self._max_rows = max_num_batched_tokens
-        self._prompt_rows = prompt_rows
+        self._prompt_rows = prompt_rows or (lambda context, shared: max_num_batched_tokens)
         self._eos = frozenset(eos_token_ids)
         self._reserve_next_row = reserve_next_row
         self._admitting: Request | None = None
@@ -111,7 +111,7 @@ class Scheduler:
                 candidates = [r for r in candidates if r.owner != request.owner]
                 continue
             self.waiting.remove(request)
-            request.overtook = blocked
+            request.overtook = None if blocked is None else blocked.id
             request.slab, request.computed = allocation.slab, allocation.cached
             if request.admitted is None:
                 request.admitted = self._clock.now()
@@ -123,8 +123,8 @@ class Scheduler:
 
     def _clear_way(self, request: Request) -> bool:
         """Preempt those that overtook a request, if it has room without them. Whether it did."""
-        overtakers = [r for r in self.running if r.overtook is request]
-        others = sum(self._blocks_of(r) for r in self.running if r.overtook is not request)
+        overtakers = [r for r in self.running if r.overtook == request.id]
+        others = sum(self._blocks_of(r) for r in self.running if r.overtook != request.id)
         if not overtakers or others + self._blocks_of(request) > self.blocks.capacity:
             return False
         for overtaker in reversed(overtakers):
@@ -187,7 +187,7 @@ class Scheduler:
             added = draft.gamma if draft else 0
             spare -= added
             drafting -= added
-            works.append(self._work(request, 1, draft, request.policy.rows_to_record(request.view)))
+            works.append(self._work(request, 1, draft))
         if self._reserve_next_row:  # drafts come first
             for request, work in zip(decoding, works, strict=True):
                 if work.plain and request.room > 1:
@@ -198,49 +198,27 @@ class Scheduler:
     def _prompt_works(
         self, prompts: Sequence[Request], spare: int, grammar_time: GrammarTime, *, beside: bool
     ) -> Iterator[Work]:
-        """Yield the round's rows of prompts; `beside`: others decode.
-
-        Half of the round is for the one admitted first, the rest is for the shortest: a long prompt delays short ones
-        little, and these never stop it.
-        """
-        time = 1.0  # share of the round that is left
-        rest = 0.5 if len(prompts) > 1 else 1.0  # share for others than the first
-        most_rows = spare
-        for request in sorted(prompts, key=lambda r: r.pending):
-            share = time if request is prompts[0] else min(time, rest)
-            rows = min(request.pending, spare, int(share * most_rows))
-            if self._prompt_rows is not None:
-                most = self._prompt_rows(request.computed, beside)
-                if request.scoring:  # the head and the log-probabilities of every row take as long again
-                    most = max(most // 2, 1)
-                rows = min(rows, int(share * most))
-                used = rows / most
-            else:
-                used = rows / most_rows if most_rows else 0.0
-            if rows == request.pending and not grammar_time.admit(request):
+        """Yield the round's rows of prompts; `beside`: others decode."""
+        # The head and the log-probabilities of a row take as long again.
+        limits = [self._prompt_rows(r.computed, beside) // (2 if r.scoring else 1) for r in prompts]
+        shares = share_rows([request.pending for request in prompts], limits, spare)
+        for request, rows in zip(prompts, shares, strict=True):
+            if rows == request.pending and not grammar_time.take(request):
                 rows -= 1
-            if rows == 0:
-                continue
-            time -= used
-            spare -= rows
-            if request is prompts[0]:
-                rest = time
-            else:
-                rest -= used
-            record = request.policy.rows_to_record(request.view) if rows == request.pending else 0
-            yield self._work(request, rows, None, record)
+            if rows > 0:
+                yield self._work(request, rows)
 
     def _draft(self, request: Request, rows: int) -> Plan | None:
         """Return the request's plan, cut to its room, the row budget and the free cache; None for γ = 0."""
         if request.plan is None:
             return None
-        plan = request.plan.capped(request.room - 1)
+        plan = request.plan.capped(most_drafted(request))
         gamma = min(plan.gamma, rows)
         while gamma > 0 and not self.blocks.grow(request.slab, len(request.tokens) + gamma):
             gamma //= 2
         return plan.capped(gamma) if gamma > 0 else None
 
-    def _work(self, request: Request, rows: int, plan: Plan | None, record: int) -> Work:
+    def _work(self, request: Request, rows: int, plan: Plan | None = None) -> Work:
         tokens = tuple(request.tokens[request.computed : request.computed + rows])
         draws_token = rows == request.pending
         scored = request.prompt[request.computed + 1 : request.computed + rows + 1] if request.scoring else ()
@@ -253,7 +231,7 @@ class Scheduler:
             reads_prompt=not request.decoding,
             sampling=request.sampling,
             plan=plan,
-            rows_to_record=record,
+            rows_to_record=request.policy.rows_to_record(request.view) if draws_token else 0,
             processor=request.processor if draws_token else None,
             scored=scored,
         )
@@ -355,6 +333,8 @@ class Scheduler:
         request.finish_reason = reason
         (self.running if request in self.running else self.waiting).remove(request)
         self._turns_taken = False
+        if request.processor is not None:
+            request.processor.close()
         if request.slab >= 0:
             self.blocks.release(request.slab)
             request.slab = -1

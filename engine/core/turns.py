@@ -71,31 +71,49 @@ class CompilingTurns:
         return left
 
 
+def share_rows(pending: Sequence[int], limits: Sequence[int], spare: int) -> list[int]:
+    """Share `spare` rows of a round among prompts in order of admission; return the rows of each.
+
+    `pending`: tokens left of each prompt. `limits`: rows that each would get alone. Half of the round is for the one
+    admitted first, the rest is for the shortest: a long prompt delays short ones little, and these never stop it.
+    """
+    rows = [0] * len(pending)
+    left, rest = 1.0, 0.5 if len(pending) > 1 else 1.0  # shares of the round: for all, and for others than the first
+    for i in sorted(range(len(pending)), key=pending.__getitem__):
+        limit = max(min(limits[i], spare), 1)
+        share = left if i == 0 else min(left, rest)
+        rows[i] = min(pending[i], spare - sum(rows), int(share * limit))
+        left -= rows[i] / limit
+        rest = left if i == 0 else rest - rows[i] / limit
+    return rows
+
+
 class GrammarTime:
     """Leaves requests out of a round whose grammars take so long to follow that the others would wait for them."""
 
     def __init__(self) -> None:
         self._used = 0.0
 
-    def admit(self, request: Request) -> bool:
-        """Whether a request may draw tokens in this round. Drafts get at most half of the time."""
-        step = 0.0 if request.processor is None else request.processor.step_seconds()
-        if step == 0.0:
-            return True
-        gamma = 0
-        if request.plan is not None:
-            request.plan = request.plan.capped(int(_GRAMMAR_SECONDS / 2 / step) - 1)
-            gamma = request.plan.gamma
-        seconds = (gamma + 1) * step
-        if self._used and self._used + seconds > _GRAMMAR_SECONDS:
+    def take(self, request: Request) -> bool:
+        """Take the time in which a request draws tokens, and return True; or take none, where too little is left."""
+        gamma = 0 if request.plan is None else min(request.plan.gamma, most_drafted(request))
+        seconds = (gamma + 1) * _step_seconds(request)
+        if seconds and self._used and self._used + seconds > _GRAMMAR_SECONDS:
             return False
         self._used += seconds
         return True
 
     def among(self, decoding: Sequence[Request]) -> list[Request]:
-        """Return those that may go on, in the same order. Of the others, those served longest ago go next."""
-        if not any(r.processor is not None for r in decoding):
-            return [*decoding]
-        order = sorted(decoding, key=lambda r: r.last_token or 0.0)
-        admitted = {r.id for r in order if self.admit(r)}
-        return [r for r in decoding if r.id in admitted]
+        """Take the time of those that may go on, and return them in the same order: first those served longest ago."""
+        served = {r.id for r in sorted(decoding, key=lambda r: r.last_token or 0.0) if self.take(r)}
+        return [r for r in decoding if r.id in served]
+
+
+def most_drafted(request: Request) -> int:
+    """Return the most tokens that a request may draft in its room, and in half of the time for grammars."""
+    step, most = _step_seconds(request), request.room - 1
+    return max(min(most, int(_GRAMMAR_SECONDS / 2 / step) - 1), 0) if step else most
+
+
+def _step_seconds(request: Request) -> float:
+    return 0.0 if request.processor is None else request.processor.step_seconds

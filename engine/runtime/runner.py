@@ -104,6 +104,8 @@ class SearchPass:
             for i, (drawn, top) in enumerate(self._draws(states[:, first : first + step], plans)):
                 tokens[i] += drawn
                 shares[i] += top
+        if self._drawn_rows == len(self._positions):
+            next(self._edits, None)  # there is none: this lets the iterator stop following the request's grammar
         return tokens, shares
 
     def _draws(self, states: Tensor, plans: Sequence[Variants]) -> list[tuple[list[int], list[float]]]:

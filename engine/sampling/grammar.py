@@ -31,7 +31,8 @@ class GrammarMatcher:
         self._ahead: list[int] = []  # drafted tokens that the process has matched after those emitted
         self._masks: dict[int, np.ndarray] = {}  # masks by the number of tokens before, emitted and matched ahead
 
-    def __del__(self) -> None:
+    def close(self) -> None:
+        """Free what the process keeps of this matcher, which may not be used afterwards."""
         self.grammar.forget(self._number)
 
     def restarted(self) -> GrammarMatcher:
@@ -43,12 +44,9 @@ class GrammarMatcher:
         """The reason why the grammar cannot be followed any further, or None. Valid after `advance`."""
         return "The grammar became too complex to follow." if self._failed else None
 
+    @property
     def step_seconds(self) -> float:
-        """Return what a step will take: a token drawn or drafted. Estimated from the dearest lately."""
-        if self._steps:
-            spent = self._spent / self._steps
-            self._seconds = max(spent, _FADING * self._seconds)
-            self._spent, self._steps = 0.0, 0
+        """The expected time of a step: a token drawn or drafted. Estimated from the dearest lately."""
         return self._seconds or _UNKNOWN
 
     @property
@@ -58,6 +56,9 @@ class GrammarMatcher:
 
     def advance(self, tokens: Sequence[int]) -> None:
         """Consume these emitted tokens; drafted ones that differ are rolled back."""
+        if self._steps:  # those of the round that ends
+            self._seconds = max(self._spent / self._steps, _FADING * self._seconds)
+            self._spent, self._steps = 0.0, 0
         matched = self._common(tokens)
         if matched < len(tokens):
             self._ask(tokens, matched)

@@ -73,14 +73,20 @@ class LogitsProcessor:
         grammar = None if self._grammar is None else self._grammar.restarted()
         return LogitsProcessor(self._sampling, prompt, self._end_ids, grammar)
 
+    def close(self) -> None:
+        """Stop to follow the grammar. The processor may not be used afterwards."""
+        if self._grammar is not None:
+            self._grammar.close()
+
     @property
     def failed(self) -> str | None:
         """The reason why the request cannot continue, or None."""
         return None if self._grammar is None else self._grammar.failed
 
+    @property
     def step_seconds(self) -> float:
-        """Return the time that following the grammar will take for each token drawn or drafted. Call once a round."""
-        return 0.0 if self._grammar is None else self._grammar.step_seconds()
+        """The expected time of following the grammar for each token drawn or drafted."""
+        return 0.0 if self._grammar is None else self._grammar.step_seconds
 
     @property
     def stopped(self) -> bool:

@@ -9,6 +9,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from copy import copy
 from dataclasses import replace
 from itertools import islice
@@ -79,11 +80,17 @@ Begin = Callable[[str], GrammarMatcher]
 
 
 @pytest.fixture(scope="module")
-def begin(core: EngineCore) -> Iterator[Begin]:
-    """Makes matchers at the start of an answer."""
+def processors(core: EngineCore) -> Iterator[Processors]:
     processors = Processors(core.tokenizer, core.info, kernel_library(), GrammarConfig())
-    yield lambda grammar: processors.begin(grammar, "response_format")
+    yield processors
     processors.close()
+
+
+@pytest.fixture
+def begin(processors: Processors) -> Iterator[Begin]:
+    """Makes matchers at the start of an answer. They are closed after the test."""
+    with ExitStack() as matchers:
+        yield lambda grammar: matchers.enter_context(closing(processors.begin(grammar, "response_format")))
 
 
 def run(core: EngineCore, prompt: tuple[int, ...], sampling: SamplingParams, policy: str) -> tuple[str, TokenEvent]:
@@ -178,18 +185,22 @@ def test_a_grammar_ends_an_answer_even_if_its_end_is_ignored(core: EngineCore, i
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_masks_equal_those_of_a_matcher_that_never_rolls_back(core: EngineCore, begin: Begin, seed: int) -> None:
+def test_masks_equal_those_of_a_matcher_that_never_rolls_back(
+    core: EngineCore, processors: Processors, begin: Begin, seed: int
+) -> None:
     """Drafts are accepted, rejected, or forbidden by the grammar."""
     random = Random(seed)
     matcher, said = begin(JSON), []
 
-    def matched(path: Sequence[int]) -> GrammarMatcher:
-        other = begin(JSON)
-        other.advance(path)
-        return other
+    @contextmanager
+    def matched(path: Sequence[int]) -> Iterator[GrammarMatcher]:
+        with closing(processors.begin(JSON, "")) as other:
+            other.advance(path)
+            yield other
 
     def fresh(path: Sequence[int]) -> torch.Tensor:
-        return matched(path).allowed(())
+        with matched(path) as other:
+            return other.allowed(())
 
     while not matcher.stopped and len(said) < 60:
         drafted: list[int] = []
@@ -198,11 +209,13 @@ def test_masks_equal_those_of_a_matcher_that_never_rolls_back(core: EngineCore, 
             assert torch.equal(mask, fresh([*said, *drafted]))
             for token in (*random.sample(range(len(mask)), 8), random.choice(mask.nonzero()[:, 0].tolist())):
                 allowed = matcher.allows(token, drafted)
-                assert allowed == matched([*said, *drafted]).allows(token, [])
+                with matched([*said, *drafted]) as other:
+                    assert allowed == other.allows(token, [])
                 assert allowed or not mask[token]
             drafted.append(random.choice(mask.nonzero()[:, 0].tolist()))
-            if matched([*said, *drafted]).stopped:  # drafted tokens behind the end do not count
-                break
+            with matched([*said, *drafted]) as other:
+                if other.stopped:  # drafted tokens behind the end do not count
+                    break
         banned = (~matcher.allowed(drafted)).nonzero()[:, 0].tolist()
         if banned and random.random() < 0.3:
             assert matcher.allowed([*drafted, random.choice(banned), 5]).all()
@@ -440,7 +453,7 @@ def test_a_schema_beyond_its_budget_is_refused_and_does_not_stop_the_rounds(
     schema, reason = REFUSED[name]
     bad = GenerateRequest("bad", ids[0], replace(GREEDY, grammar=schema_of(schema)))
     core.add(GenerateRequest("other", ids[1], replace(GREEDY, max_tokens=100, ignore_eos=True)))
-    while not core.ready(bad):
+    while not core.processors.ready(bad.sampling):
         if not core.scheduler.idle:
             core.step()
     with pytest.raises(RequestError) as refused:
@@ -539,19 +552,20 @@ def test_slow_grammars_take_turns(core: EngineCore, ids: list[tuple[int, ...]]) 
     while not core.scheduler.idle:
         for request in core.scheduler.running:
             if request.processor is not None:
-                vars(vars(request.processor)["_grammar"])["_seconds"] = 0.08  # 0.04 after the next estimate
+                vars(vars(request.processor)["_grammar"])["_seconds"] = 0.08
         served.append({event.request_id for event in core.step().events})
     together = [ids & {"a", "b", "c"} for ids in served[2:]]
     assert max(map(len, together)) == 1
     assert all("free" in ids for ids in served[2:20])
 
 
-def test_grammars_that_no_answer_needs_lose_their_processes(core: EngineCore, begin: Begin) -> None:
-    matchers = [begin(schema_of({"const": f"value {i}"})) for i in range(20)]
+def test_grammars_that_no_answer_needs_lose_their_processes(processors: Processors) -> None:
+    matchers = [processors.begin(schema_of({"const": f"value {i}"}), "") for i in range(20)]
     grammars = [matcher.grammar for matcher in matchers]
     assert not any(grammar.lost for grammar in grammars)
-    del matchers
-    begin(schema_of({"const": "one more"}))
+    for matcher in matchers:
+        matcher.close()
+    processors.begin(schema_of({"const": "one more"}), "").close()
     assert 1 < sum(grammar.lost for grammar in grammars) < 20
 
 
@@ -678,6 +692,9 @@ def test_searches_apply_the_requests_edits_to_logits(
     of_answer = [(p, token) for p, token in again if first <= p + 1 < len(tokens)]
     assert len(of_answer) >= 6
     assert all(tokens[p + 1] == token for p, token in of_answer)
+    if core.processors.host is not None:
+        grammars = [future.result() for future in vars(core.processors.host)["_grammars"].values()]
+        assert [grammar.matchers for grammar in grammars] == [0], "searches and answers forget their matchers"
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ async def test_a_request_whose_grammar_is_being_compiled_waits_deferred(
 ) -> None:
     """Clients see it too while nothing else runs, and once others do."""
     compiled = False
-    monkeypatch.setattr(session.inner, "ready", lambda message: compiled or message.id == "b")
+    monkeypatch.setattr(session.inner.processors, "ready", lambda sampling: compiled or sampling == ENDLESS)
     slow, _ = session.submit("a"), session.submit("c")
     await session.report(lambda report: report.deferred == 2)
     session.engine.cancel("c")

@@ -107,7 +107,9 @@ def test_reporting_rounds_late_changes_no_event(model: LoadedModel, core: Engine
     at_once, late = Script(asked[:5], asked[5:]), Script(asked[:5], asked[5:])
     other = model.core(CONFIG)
     for each in (core, other):
-        while not all(map(each.ready, asked)):  # grammars are compiled beside the rounds
+        while not all(
+            each.processors.ready(request.sampling) for request in asked
+        ):  # grammars are compiled beside the rounds
             time.sleep(0.01)
     run_rounds(other, at_once)
     run_rounds(core, late)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.turns import CompilingTurns
+from engine.core.turns import CompilingTurns, share_rows
 from engine.kv.pages import PageManager
 from engine.types import FinishReason, GenerateRequest, Owner, SamplingParams
 from tests.support.examples import examples
@@ -332,3 +332,21 @@ def test_grammars_are_compiled_in_turn_for_each_key() -> None:
 
         row = turns.without_ready(row, add_one)
     assert added == ["first", "b0", "a0", "b1", "a1", "b2", "a2"]
+
+
+@pytest.mark.parametrize(
+    ("pending", "limits", "spare", "rows"),
+    [
+        ([40], [16], 32, [16]),
+        ([40], [16], 8, [8]),
+        ([40], [16], 0, [0]),
+        ([200, 6, 120], [16, 16, 16], 32, [8, 6, 2]),
+        ([200, 3, 3, 3], [99, 99, 99, 99], 8, [4, 3, 1, 0]),
+        ([10, 40], [16, 16], 32, [10, 6]),
+        ([50, 40], [16, 4], 32, [8, 2]),
+    ],
+)
+def test_the_first_prompt_and_the_shortest_share_a_round(
+    pending: list[int], limits: list[int], spare: int, rows: list[int]
+) -> None:
+    assert share_rows(pending, limits, spare) == rows

@@ -48,7 +48,7 @@ class RowsLinears:
 
     def lower(self, linear: Linear, bits: int, /) -> PackedRowsLinear:
         assert isinstance(linear, RowsLinear)
-        rows = [lowered(part, bits) for part in linear._weight.split(_LOWERED)]
+        rows = [lowered(part, bits) for part in linear._weight.split(_LOWERED)]  # type: ignore[no-untyped-call]
         return PackedRowsLinear(rows, linear._bias, gated=linear._gated, device=self._device)
 
 
