@@ -146,7 +146,7 @@ class VerifyPass:
     segments: Sequence[Segment]
     tokens: Sequence[int]  # the token of each row
     draw_rows: Sequence[int]  # the rows after which a token is drawn, ascending
-    sampling: Sequence[SamplingParams]  # of each draw
+    sampling: Sequence[SamplingParams]  # one for each draw
     edits: Sequence[Edit | None] = ()  # an edit of logits [vocab] in place for each draw, or none at all
     record: bool = False  # whether to keep residual streams
     keep_logits: bool = False  # whether to set `Verified.hidden` and `Verified.logits`
