@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import gc
 import json
+import os
 from collections.abc import Sequence
 
 import pytest
@@ -14,6 +16,10 @@ pytest.register_assert_rewrite("tests.support")
 from tests.support.examples import register_profiles  # noqa: E402
 
 register_profiles()
+
+
+if ctypes.util.find_library("cuda") is None:  # no driver: Triton's interpreter runs the kernels of GPUs
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
 gc.disable()  # imports create no garbage

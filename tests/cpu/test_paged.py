@@ -1,12 +1,10 @@
 """The CUDA backend's pages, static passes and replays on a CPU, without graph capture.
 
-Triton's interpreter runs the kernels too: `TRITON_INTERPRET=1 pytest tests/cpu/test_paged.py`, with triton installed.
+Where triton is installed (`make check`), its interpreter runs the kernels too.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,9 +27,9 @@ from engine.plans import LOW_BIT, TARGET
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from papers.settings import LayerSkipConfig
+from tests.support import INTERPRETED
 from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
 
-INTERPRETED = importlib.util.find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
 CPU = torch.device("cpu")
 CONFIG = EngineConfig(max_num_seqs=8, knapspec=KnapSpecConfig(interval=12, budget=0.5))
 
@@ -129,9 +127,11 @@ def _kernels() -> Kernels:
     return TritonKernels()
 
 
-@pytest.mark.skipif(not INTERPRETED, reason="needs triton, and TRITON_INTERPRET=1 from the start")
-@pytest.mark.parametrize(("window", "sinks"), [(0, 0), (20, 0), (70, 33)])
-@pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 64), (6, 2, 32), (7, 1, 48)])
+@pytest.mark.skipif(not INTERPRETED, reason="needs triton, whose interpreter runs the kernels")
+@pytest.mark.parametrize(("window", "sinks"), [(0, 0), pytest.param(20, 0, marks=pytest.mark.nightly), (70, 33)])
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "dim"), [pytest.param(4, 2, 64, marks=pytest.mark.nightly), (6, 2, 32), (7, 1, 48)]
+)
 @pytest.mark.parametrize("layout", [Layout(1, 1), Layout(4, 1), Layout(2, 8)])
 @torch.inference_mode()
 def test_the_triton_kernels_equal_torchs_operations(

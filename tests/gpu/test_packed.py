@@ -1,9 +1,7 @@
-"""Products of packed weights on CUDA, or in Triton's interpreter with TRITON_INTERPRET=1."""
+"""Products of packed weights on CUDA, or in Triton's interpreter."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from typing import Any
 
 import pytest
@@ -13,17 +11,17 @@ from torch import Tensor
 
 from engine.quantised.formats import GGUF_FORMATS
 from engine.quantised.packed import PackedRows, dequantise
+from tests.support import INTERPRETED
 from tests.support.packed import random_rows, some_codes, some_fp8
 
 CUDA = torch.cuda.is_available()
-INTERPRETED = importlib.util.find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
 DEVICE = torch.device("cuda" if CUDA else "cpu")
 # The interpreter cannot multiply bfloat16.
 DTYPES = [torch.float16, *([torch.bfloat16] if CUDA and torch.cuda.is_bf16_supported() else [])]
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not (CUDA or INTERPRETED), reason="needs a CUDA device, or triton and TRITON_INTERPRET=1"),
+    pytest.mark.skipif(not (CUDA or INTERPRETED), reason="needs a CUDA device, or triton"),
 ]
 needs_cuda = pytest.mark.skipif(not CUDA, reason="needs a CUDA device")
 

@@ -5,7 +5,9 @@ Only `cores` imports torch at import time, and whichever process first expands t
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,3 +18,5 @@ REPOSITORY = Path(__file__).parents[2]
 PREPARED = expand(REPOSITORY / "tests" / "fixtures" / "prepared", REPOSITORY / "build" / "prepared")
 CONFIG: dict[str, Any] = json.loads((PREPARED / "config.json").read_text("utf-8"))
 PROMPT_FILE = PREPARED / "prompts.jsonl"
+# Whether the kernels of GPUs run in Triton's interpreter (`tests/conftest.py`).
+INTERPRETED = importlib.util.find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
