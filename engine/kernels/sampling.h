@@ -61,7 +61,7 @@ vf negative_gumbel(uint64_t key, const int32_t *tokens) {
 constexpr float MAX_GUMBEL = 22.3f;  // upper bound of the noise: -log(2^-32) = 22.19
 
 // Derives the key of a position's noise from the request's mixed seed.
-// twin: engine/sampling/sample.py, _row_key
+// twin: engine/sampling/sample.py, noise_key
 uint64_t noise_key(uint64_t seed, int64_t position) {
     uint64_t x = (seed ^ uint64_t(position) * 0xd1342543de82ef95u) + 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;

@@ -249,14 +249,19 @@ class SdpaBatch:
         return self._calls[visible]
 
     def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
+        q = self._store(layer, qkv)
+        outs = [self._run(call, layer, q) for call in self._calls_of(layer, variant)]
+        out = outs[0] if len(outs) == 1 else torch.cat(outs)
+        return out.to(qkv.dtype)
+
+    def _store(self, layer: int, qkv: Tensor) -> Tensor:
+        """Rotate q and k, write k and v to the cache, and return q [rows, heads, head_dim]."""
         space = self._space
         if space is None:
             space = self._space = self._backend.workspace(self._rows)
         space.load(qkv, self._rope)
         self._backend.cache.write(layer, self._slots, space.kv)
-        outs = [self._run(call, layer, space.q) for call in self._calls_of(layer, variant)]
-        out = outs[0] if len(outs) == 1 else torch.cat(outs)
-        return out.to(qkv.dtype)
+        return space.q
 
     def _run(self, call: _Call, layer: int, q: Tensor) -> Tensor:
         """Run one SDPA call and return [rows, heads·head_dim]."""

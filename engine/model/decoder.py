@@ -15,12 +15,13 @@ from engine.model.attention import AttentionOf, Segment
 from engine.model.linear import Linear
 from engine.plans import LOW_BIT, TARGET, WINDOW, Variants
 from engine.quantised.packed import PackedRows
-from engine.sampling.sample import Edit, Sampler
+from engine.sampling.sample import Edit, PendingSample, ReadySample, Sample, Sampler
 from engine.step import Work
 from engine.tensors import to_device
 from engine.types import SamplingParams
 
 Batch = TypeVar("Batch")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,38 @@ class ModelWeights:
         progress(1.0)
 
 
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """What a pass draws: one token after each of `rows`. The lists that are not empty are as long as `rows`."""
+
+    rows: Sequence[int] = ()  # rows of the pass, ascending
+    sampling: Sequence[SamplingParams] = ()
+    positions: Sequence[int] = ()  # of the drawn tokens
+    edits: Sequence[Edit | None] = ()  # edits of logits [vocab] in place
+    noise: Sequence[float] = ()  # factors of the noise, default 1
+    confidence: bool = False  # whether to return the confidences
+    # The confidence from which a draft goes on. Where no row has it, passes that were started from these tokens may
+    # return at once, with any result.
+    least: Sequence[float] = ()
+
+    def at(self, indices: Sequence[int]) -> Draws:
+        """Return those draws alone, after the rows 0, 1 …, with confidences."""
+
+        def picked(values: Sequence[T]) -> list[T]:
+            return [values[i] for i in indices] if values else []
+
+        sampling, positions = picked(self.sampling), picked(self.positions)
+        return Draws(range(len(indices)), sampling, positions, picked(self.edits), picked(self.noise), confidence=True)
+
+
+class Step(NamedTuple):
+    """A pass from tokens to draws, which the device may still be computing. Tensors are valid until the next pass."""
+
+    drawn: PendingSample | ReadySample
+    hidden: Tensor  # [rows, hidden], after the last sublayer
+    logits: Tensor  # [draws, vocab], before any edit
+
+
 class DecoderOf(ABC, Generic[Batch]):
     """Runs a model's sublayers. `x` is the residual stream, [rows, hidden] in `dtype`.
 
@@ -104,7 +137,42 @@ class DecoderOf(ABC, Generic[Batch]):
 
     def embed_ids(self, tokens: Tensor) -> Tensor:
         """Look token ids [rows] on the device up: -> [rows, hidden]."""
-        return self.weights.embedding.index_select(0, tokens).to(self.dtype)
+        return self.weights.embedding.index_select(0, tokens.long().clamp(min=0)).to(self.dtype)
+
+    def step(
+        self,
+        tokens: Sequence[int] | Tensor,
+        batch: Batch,
+        plans: Sequence[Variants],
+        draws: Draws,
+        record: list[Tensor] | None = None,
+    ) -> Step:
+        """Run a pass from tokens to draws, and do not wait for the device.
+
+        `tokens` [rows]: ids, or on the device what the last pass drew. `plans`: one for each row, or one for all of
+        them. With one, `record` receives residual streams, as in `run`.
+        """
+        x = self.embed_ids(tokens) if isinstance(tokens, Tensor) else self.embed(tokens)
+        x = self.run(x, batch, record, variants=plans[0]) if len(plans) == 1 else self.run_plans(x, batch, plans)
+        if not draws.rows:
+            return Step(ReadySample(Sample([], [])), x, x.new_empty(0, self.spec.vocab))
+        picked = x if len(draws.rows) == len(x) else x.index_select(0, to_device(draws.rows, x.device))
+        logits = self.heads(picked, plans if len(plans) == 1 else [plans[row] for row in draws.rows])
+        return Step(self.draw(logits, draws), x, logits)
+
+    def draw(self, logits: Tensor, draws: Draws) -> PendingSample | ReadySample:
+        """Draw from logits [draws, vocab], and do not wait for the device."""
+        sampling, positions, edits, noise = draws.sampling, draws.positions, draws.edits, draws.noise
+        return self.sampler.sample(logits, sampling, positions, confidence=draws.confidence, edits=edits, noise=noise)
+
+    def heads(self, x: Tensor, plans: Sequence[Variants]) -> Tensor:
+        """Return the logits [rows, vocab] of x [rows, hidden], each row's by the head of its plan; as in `step`."""
+        first = plans[0][-1]
+        logits = self.head(x, first)
+        for variant in {plan[-1] for plan in plans} - {first}:
+            where = to_device([r for r, plan in enumerate(plans) if plan[-1] == variant], x.device)
+            logits = logits.index_copy(0, where, self.head(x.index_select(0, where), variant))
+        return logits
 
     @abstractmethod
     def sublayer(self, index: int, x: Tensor, batch: Batch, variant: int = TARGET) -> Tensor:

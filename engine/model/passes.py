@@ -10,8 +10,7 @@ from typing import Generic
 from torch import Tensor
 
 from engine.model.attention import AttentionOf, Segment
-from engine.model.decoder import Batch, Decoder, DecoderOf, Draft, OneCallDecoder, Verified, VerifyPass
-from engine.plans import Variants
+from engine.model.decoder import Batch, DecoderOf, Draft, Draws, OneCallDecoder, Verified, VerifyPass
 from engine.sampling.sample import Edit, draft_noise
 from engine.step import Plan, Work
 from engine.tensors import to_device
@@ -36,7 +35,7 @@ def draft(
     if isinstance(decoder, OneCallDecoder):
         return decoder.draft(attention, work)
     drafts = [_Growing(w, w.drafting) for w in work if w.drafting is not None]
-    pipelined = pipelined and all(w.processor is None for w in work)  # an edit needs the tokens before it
+    pipelined = pipelined and all(draft.edit is None for draft in drafts)  # an edit needs the tokens before it
     current: _DraftPass[Batch] | None = _DraftPass(decoder, attention, drafts)
     while current is not None:
         following = current.start_next() if pipelined else None
@@ -56,35 +55,20 @@ def verify(
     if isinstance(decoder, OneCallDecoder) and not rows.keep_logits:
         return decoder.verify(attention, rows)
     states: list[Tensor] | None = [] if rows.record else None
-    x, batch = decoder.embed(rows.tokens), attention.prepare(rows.segments)
-    x = decoder.run(x, batch, states, variants=rows.variants)
-    if rows.draw_rows:
-        picked = x if len(rows.draw_rows) == len(x) else x.index_select(0, to_device(rows.draw_rows, x.device))
-        logits = decoder.head(picked, (rows.variants or decoder.spec.whole)[-1])
-    else:
-        logits = x.new_empty(0, decoder.spec.vocab)
     after = [position + 1 for segment in rows.segments for position in segment.positions]
     positions = [after[row] for row in rows.draw_rows]  # the positions of the drawn tokens
-    sample = decoder.sampler.sample
+    draws = Draws(rows.draw_rows, rows.sampling, positions, rows.edits)
+    plans = (rows.variants or decoder.spec.whole,)
+    step = decoder.step(rows.tokens, attention.prepare(rows.segments), plans, draws, states)
 
     def redraw(i: int, edit: Edit) -> int:
         at = slice(i, i + 1)
-        return sample(logits[at], rows.sampling[at], positions[at], edits=[edit]).wait().tokens[0]
+        sample = decoder.sampler.sample
+        return sample(step.logits[at], rows.sampling[at], positions[at], edits=[edit]).wait().tokens[0]
 
-    drawn = sample(logits, rows.sampling, positions, edits=rows.edits) if rows.draw_rows else None
     if on_wait is not None:
         on_wait()
-    return Verified(drawn.wait().tokens if drawn else [], states, redraw, x, logits)
-
-
-def heads(decoder: Decoder, x: Tensor, plans: Sequence[Variants]) -> Tensor:
-    """Return the logits [rows, vocab] of x [rows, hidden], row r's by the head of plans[r]."""
-    first = plans[0][-1]
-    logits = decoder.head(x, first)
-    for variant in {plan[-1] for plan in plans} - {first}:
-        where = to_device([r for r, plan in enumerate(plans) if plan[-1] == variant], x.device)
-        logits = logits.index_copy(0, where, decoder.head(x.index_select(0, where), variant))
-    return logits
+    return Verified(step.drawn.wait().tokens, states, redraw, step.hidden, step.logits)
 
 
 @dataclass(slots=True)
@@ -95,21 +79,28 @@ class _Growing:
     plan: Plan
     tokens: list[int] = field(default_factory=list)
     confidences: list[float] = field(default_factory=list)
+    forbidden: bool = False  # whether the grammar forbids the token that was drawn next
 
     @property
     def alive(self) -> bool:
-        """Whether neither the length limit nor the confidence limit has ended the draft."""
+        """Whether neither the limits of length and confidence nor the grammar has ended the draft."""
         unsure = bool(self.confidences) and self.confidences[-1] < self.plan.min_confidence
-        return len(self.tokens) < self.plan.gamma and not unsure
+        return len(self.tokens) < self.plan.gamma and not unsure and not self.forbidden
 
     @property
     def edit(self) -> Edit | None:
-        """The edit of the next token's logits."""
+        """The edit of the next token's logits before it is drawn."""
         processor = self.work.processor
-        return None if processor is None else partial(processor.edit, drafted=tuple(self.tokens))
+        if processor is None or processor.mask_after_draw:
+            return None
+        return partial(processor.edit, drafted=tuple(self.tokens))
 
     def append(self, token: int, confidence: float) -> None:
-        self.tokens.append(max(token, 0))  # -1: not a number; verification notices
+        token, processor = max(token, 0), self.work.processor  # -1: not a number; verification notices
+        if processor is not None and processor.mask_after_draw and not processor.allows(token, self.tokens):
+            self.forbidden = True
+            return
+        self.tokens.append(token)
         self.confidences.append(confidence)
 
 
@@ -125,23 +116,20 @@ class _DraftPass(Generic[Batch]):
     ) -> None:
         """Start the pass. `last` [drafts]: last tokens on the device, if the host has not read them yet."""
         self._decoder, self._attention, self._drafts = decoder, attention, drafts
-        unread = last is not None
-        ends = [draft.work.start + len(draft.tokens) + unread for draft in drafts]
+        ends = [draft.work.start + len(draft.tokens) + (last is not None) for draft in drafts]
         batch = attention.prepare([Segment(d.work.slab, end, 1) for d, end in zip(drafts, ends, strict=True)])
-        if last is None:
-            x = decoder.embed([d.tokens[-1] if d.tokens else d.work.tokens[-1] for d in drafts])
-        else:
-            x = decoder.embed_ids(last)
         plans = [draft.plan.variants for draft in drafts]
-        x = decoder.run_plans(x, batch, plans)
-        self._drawn = decoder.sampler.sample(
-            heads(decoder, x, plans),
+        draws = Draws(
+            range(len(drafts)),
             [draft.work.sampling for draft in drafts],
-            [end + 1 for end in ends],  # the positions of the drawn tokens
-            confidence=True,
-            edits=() if unread else [draft.edit for draft in drafts],
+            [end + 1 for end in ends],
+            edits=[draft.edit for draft in drafts],
             noise=[draft_noise(plan) for plan in plans],
+            confidence=True,
+            least=[draft.plan.min_confidence for draft in drafts],
         )
+        tokens = [d.tokens[-1] if d.tokens else d.work.tokens[-1] for d in drafts] if last is None else last
+        self._drawn = decoder.step(tokens, batch, plans, draws).drawn
 
     def start_next(self) -> _DraftPass[Batch] | None:
         """Start the next pass before this one is read, for all drafts that have room for two more tokens."""

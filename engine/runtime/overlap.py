@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from engine.model.attention import Attention, Segment
-from engine.model.decoder import Decoder
+from engine.model.decoder import Decoder, Draws
 from engine.step import Work
 from engine.tensors import to_device
 
@@ -26,12 +26,11 @@ class PlainPass:
         self._decoder, self._attention = decoder, attention
         starts = [w.start + offset for w in work]
         batch = attention.prepare([Segment(w.slab, at, 1) for w, at in zip(work, starts, strict=True)])
-        x = decoder.embed([w.tokens[0] for w in work]) if last is None else decoder.embed_ids(last)
-        x = decoder.run(x, batch)
-        positions = [at + 1 for at in starts]
-        self._drawn = decoder.sampler.sample(decoder.head(x), [w.sampling for w in work], positions)
         self._rows = {w.request_id: i for i, w in enumerate(work)}
         self._sampling = [w.sampling for w in work]
+        draws = Draws(range(len(work)), self._sampling, [at + 1 for at in starts])
+        tokens = [w.tokens[0] for w in work] if last is None else last
+        self._drawn = decoder.step(tokens, batch, (decoder.spec.whole,), draws).drawn
         # Slab, position and token of each row; until the last pass is read, the token before it.
         self._inputs = [(w.slab, at, w.tokens[0]) for w, at in zip(work, starts, strict=True)]
 

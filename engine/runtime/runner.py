@@ -13,7 +13,6 @@ from torch import Tensor
 from engine.clock import Clock
 from engine.model.attention import Attention
 from engine.model.decoder import Decoder
-from engine.model.passes import heads
 from engine.plans import Variants
 from engine.runtime.overlap import PlainPass
 from engine.runtime.speculate import propose, verify
@@ -53,11 +52,25 @@ class Runner:
             outputs = tuple([WorkOutput((token,)) for token in current.read(plan.work, following)])
             return StepOutput(outputs, 0.0, self._clock.now() - started, following)
         drafts = propose(self.decoder, self.attention, plan.work, ahead=self.overlaps, on_wait=on_wait)
-        drafted = self._clock.now()
-        outputs = verify(self.decoder, self.attention, plan.work, drafts, on_wait=on_wait)
         drafts_by_passes = any(work.drafting is not None for work in plan.work)
-        draft_seconds = drafted - started if drafts_by_passes else 0.0
-        return StepOutput(outputs, draft_seconds, self._clock.now() - drafted)
+        drafted, begun = self._clock.now(), self._mark() if drafts_by_passes else None
+        outputs = verify(self.decoder, self.attention, plan.work, drafts, on_wait=on_wait)
+        verified = self._clock.now()
+        if begun is not None and (ended := self._mark()) is not None:
+            ended.synchronize()
+            drafted = max(verified - begun.elapsed_time(ended) / 1e3, started)
+        return StepOutput(outputs, drafted - started if drafts_by_passes else 0.0, verified - drafted)
+
+    def _mark(self) -> torch.cuda.Event | None:
+        """Mark the end of what a GPU has to compute so far: after a draft, its last pass may still be running.
+
+        That pass was started before the draft was found to have ended. Its time is the draft's, not the verify pass's.
+        """
+        if self.decoder.device.type != "cuda":
+            return None
+        mark = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        mark.record()
+        return mark
 
     def candidates(
         self, slab: int, positions: Sequence[int], sampling: SamplingParams, edits: Iterable[Edit | None] = ()
@@ -114,7 +127,7 @@ class SearchPass:
         each = [plan for plan in plans for _ in range(rows)]
         positions = [p + 1 for p in self._positions[self._drawn_rows : self._drawn_rows + rows]]
         self._drawn_rows += rows
-        logits = heads(self._decoder, states.flatten(0, 1), each)
+        logits = self._decoder.heads(states.flatten(0, 1), each)
         for row in range(rows):
             edit = next(self._edits, None)
             if edit is None:

@@ -83,7 +83,7 @@ class Sampler:
             return _sample_natively(self._kernels, logits.float().contiguous(), params, positions, confidence, noise)
         scores = logits if logits.dtype == torch.float64 else logits.float()
         if all(p.temperature == 0.0 for p in params):
-            return PendingSample(scores, scores if confidence else None)
+            return PendingSample(results_of(scores, scores if confidence else None))
         scores = process(scores, params)
         noisy = scores.clone()
         rows = [r for r, p in enumerate(params) if p.temperature > 0.0]
@@ -93,7 +93,7 @@ class Sampler:
         if any(noise[r] != 1.0 for r in rows if noise):
             drawn *= to_device([noise[r] for r in rows], noisy.device, torch.float32)[:, None]
         noisy[where] += drawn.to(noisy.dtype)
-        return PendingSample(noisy, scores if confidence else None)
+        return PendingSample(results_of(noisy, scores if confidence else None))
 
 
 def _edited(logits: Tensor, edits: Sequence[Edit | None]) -> Tensor:
@@ -107,32 +107,38 @@ def _edited(logits: Tensor, edits: Sequence[Edit | None]) -> Tensor:
     return scores
 
 
+def results_of(noisy: Tensor, scores: Tensor | None) -> Tensor:
+    """Return the best token of noisy scores [rows, vocab], or -1, as float64 [1, rows].
+
+    Given scores [rows, vocab], their top probabilities follow: [2, rows].
+    """
+    tokens = noisy.argmax(-1)
+    best = noisy.gather(-1, tokens[:, None])[:, 0]
+    known = torch.where(best > float("-inf"), tokens, -1)
+    return torch.stack(
+        [result.double() for result in ([known] if scores is None else [known, top_probability(scores)])]
+    )
+
+
 class PendingSample:
     """A sample that the device is computing. The next pass may use `tokens` [rows] on the device at once."""
 
-    def __init__(self, noisy: Tensor, scores: Tensor | None) -> None:
-        """Take the best of noisy scores [rows, vocab] and start copying the results to the host.
-
-        These are tokens and, given `scores` [rows, vocab], top probabilities.
-        """
-        tokens = self.tokens = noisy.argmax(-1)
-        best = noisy.gather(-1, tokens[:, None])[:, 0]
-        known = torch.where(best > float("-inf"), tokens, -1)
-        self._results = [known] if scores is None else [known, top_probability(scores)]
+    def __init__(self, results: Tensor) -> None:
+        """Start to copy results [1 or 2, rows], as of `results_of`, to the host. The next pass may overwrite them."""
+        self.results, self.tokens = results, results[0]
         self._copied: torch.cuda.Event | None = None
-        if tokens.device.type == "cuda":
-            results = torch.stack([result.double() for result in self._results])
-            copy = torch.empty(results.shape, dtype=results.dtype, pin_memory=True).copy_(results, non_blocking=True)
+        self._copy = torch.empty(results.shape, dtype=results.dtype, pin_memory=results.device.type == "cuda")
+        self._copy.copy_(results, non_blocking=True)
+        if results.device.type == "cuda":
             self._copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
             self._copied.record()
-            self._results = list(copy.unbind(0))
 
     def wait(self) -> Sample:
         """Wait for the device and return the sample."""
         if self._copied is not None:
             self._copied.synchronize()
-        tokens, *shares = (result.tolist() for result in self._results)
-        return Sample([int(token) for token in tokens] if self._copied else tokens, shares[0] if shares else [])
+        tokens, *shares = self._copy.tolist()
+        return Sample([int(token) for token in tokens], shares[0] if shares else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +149,7 @@ class ReadySample:
 
     @property
     def tokens(self) -> Tensor:
-        """The tokens, int64 [rows]."""
+        """The tokens [rows]."""
         return torch.tensor(self.result.tokens)
 
     def wait(self) -> Sample:
@@ -228,7 +234,12 @@ def gumbel(seeds: Sequence[int], positions: Sequence[int], ids: Tensor) -> Tenso
     The generator is counter-based: splitmix64's finaliser over a key per row and the token id. 31 bits become u in
     (0, 1). -log(-log(1-u)) is precise where precision matters, in the upper tail (u near 0).
     """
-    keys = to_device([_signed(_row_key(s, p)) for s, p in zip(seeds, positions, strict=True)], ids.device)
+    keys = [noise_key(seed, position) for seed, position in zip(seeds, positions, strict=True)]
+    return gumbel_of(to_device(keys, ids.device), ids)
+
+
+def gumbel_of(keys: Tensor, ids: Tensor) -> Tensor:
+    """Compute the noise [rows, ids] of keys [rows], as of `noise_key`."""
     bits = _mix(keys[:, None] + ids[None, :] * _signed(0x9E3779B97F4A7C15))
     u = ((bits >> 33) & 0x7FFFFFFF).float().add_(0.5).mul_(2.0**-31).clamp_(max=1 - 2.0**-24)
     return torch.log1p(u.neg_()).neg_().log_().neg_()
@@ -242,8 +253,9 @@ def _mix(x: Tensor) -> Tensor:
 
 
 # twin: engine/kernels/sampling.h, noise_key
-def _row_key(seed: int, position: int) -> int:
-    return mix64(mix64(seed) ^ (position * 0xD1342543DE82EF95 & _MASK))
+def noise_key(seed: int, position: int) -> int:
+    """Return the key of a row's noise, a signed integer of 64 bits."""
+    return _signed(mix64(mix64(seed) ^ (position * 0xD1342543DE82EF95 & _MASK)))
 
 
 def _signed(x: int) -> int:

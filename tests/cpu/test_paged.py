@@ -15,7 +15,7 @@ from transformers import MistralConfig, Qwen3Config
 
 from bench.targets import PolicyTarget, Prompt, run_in_turns
 from engine.architecture.spec import ModelSpec, load_spec
-from engine.backends.cuda.attention import Kernels, Layout, PagedAttention, StaticBatch, TorchKernels
+from engine.backends.cuda.attention import Kernels, Layout, PagedAttention, PagedBatch, TorchKernels
 from engine.backends.cuda.backend import cuda_backend
 from engine.backends.cuda.graphs import GraphedDecoder
 from engine.config.engine import EngineConfig
@@ -23,12 +23,13 @@ from engine.config.policies import KnapSpecConfig
 from engine.kv.cache import PagedCache
 from engine.kv.pages import CacheSize, Placement
 from engine.model.attention import AttentionBatch, Segment
-from engine.plans import LOW_BIT, TARGET
+from engine.model.decoder import Draws
+from engine.plans import Variants
 from engine.runtime.build import LoadedModel
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from papers.settings import LayerSkipConfig
 from tests.support import INTERPRETED
-from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, tiny_model
+from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, logits_of, tiny_model
 
 CPU = torch.device("cpu")
 CONFIG = EngineConfig(max_num_seqs=8, knapspec=KnapSpecConfig(interval=12, budget=0.5))
@@ -91,28 +92,20 @@ def test_logits_on_pages_equal_those_on_slabs(family: type, changes: dict[str, o
         if prepare:
             changed = Placement(0, 0, (9, 2, 7, 4, 5, 6)), Placement(1, 0, (3, 8, 1, 12, 11, 10))
             model.attention.cache.place(changed)
-        out = []
-        for segments in (
-            [Segment(0, 0, 40)],
-            [Segment(1, 0, 25)],
-            *([Segment(0, 40 + i, 1)] for i in range(4)),
-            [Segment(0, 44, 5)],
-            [Segment(0, 49, 3), Segment(1, 25, 16)],
-            [Segment(0, 52, 1), Segment(1, 41, 1)],
-        ):
-            batch = model.attention.prepare(segments)
-            x = model.decoder.embed([t for s in segments for t in tokens[s.start : s.start + s.rows]])
-            out.append(model.decoder.head(model.decoder.run(x, batch)))
-        for start in range(4):
-            segments = [Segment(0, 53 + start, 1), Segment(1, 42 + start, 1)]
-            batch = model.attention.prepare(segments)
-            out.append(model.decoder.run_plans(model.decoder.embed(tokens[start : start + 2]), batch, plans))
-        decoder = model.decoder
-        decoder.weights.add_copy(lambda linear: linear)
-        segments = [Segment(0, 57, 1), Segment(1, 46, 1)]
-        mixed = [tuple(variant * both for variant in plan) for plan, both in zip(plans, (TARGET, LOW_BIT), strict=True)]
-        out.append(decoder.run_plans(decoder.embed(tokens[:2]), model.attention.prepare(segments), mixed))
-        return out
+
+        def step(segments: list[Segment], *plans: Variants) -> torch.Tensor:
+            ids = [t for s in segments for t in tokens[s.start : s.start + s.rows]]
+            return logits_of(model, segments, ids, *plans)
+
+        return [
+            step([Segment(0, 0, 40)]),
+            step([Segment(1, 0, 25)]),
+            *(step([Segment(0, 40 + i, 1)]) for i in range(4)),
+            step([Segment(0, 44, 5)]),
+            step([Segment(0, 49, 3), Segment(1, 25, 16)]),
+            step([Segment(0, 52, 1), Segment(1, 41, 1)]),
+            *(step([Segment(0, 53 + i, 1), Segment(1, 42 + i, 1)], *plans) for i in range(4)),
+        ]
 
     found = load(torch.float64, model=tmp_path, backend=PAGES, max_num_seqs=2)
     assert isinstance(found.decoder, GraphedDecoder)
@@ -123,8 +116,9 @@ def test_logits_on_pages_equal_those_on_slabs(family: type, changes: dict[str, o
 
 def _kernels() -> Kernels:
     from engine.backends.cuda.kernels import TritonKernels
+    from engine.backends.cuda.launch import Launch
 
-    return TritonKernels()
+    return TritonKernels(Launch(CPU))
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="needs triton, whose interpreter runs the kernels")
@@ -132,10 +126,11 @@ def _kernels() -> Kernels:
 @pytest.mark.parametrize(
     ("heads", "kv_heads", "dim"), [pytest.param(4, 2, 64, marks=pytest.mark.nightly), (6, 2, 32), (7, 1, 48)]
 )
-@pytest.mark.parametrize("layout", [Layout(1, 1), Layout(4, 1), Layout(2, 8)])
+@pytest.mark.parametrize("layout", [Layout(1, 1, 1), Layout(4, 1, 4), Layout(2, 8, 16)])
+@pytest.mark.parametrize("normed", [False, True])
 @torch.inference_mode()
 def test_the_triton_kernels_equal_torchs_operations(
-    heads: int, kv_heads: int, dim: int, layout: Layout, window: int, sinks: int, tmp_path: Path
+    heads: int, kv_heads: int, dim: int, layout: Layout, window: int, sinks: int, normed: bool, tmp_path: Path
 ) -> None:
     sizes = {"num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": dim}
     tiny_model(tmp_path, hidden_size=heads * dim, num_hidden_layers=1, **sizes)
@@ -151,12 +146,13 @@ def test_the_triton_kernels_equal_torchs_operations(
         for slab in range(4):
             cache.fill(slab, 256)
         segments = [Segment(s, end - layout.width, layout.width) for s, end in enumerate(ends)]
-        batch = StaticBatch(attention, layout).load(segments)
-        qkv = torch.randn(layout.rows, heads + 2 * kv_heads, dim, generator=torch.Generator().manual_seed(1))
-        q = kernels.store(qkv, attention.factors, batch.positions, batch.slots, cache.k[0], cache.v[0])
-        out = kernels.scan(q, cache.k[0], cache.v[0], batch, window, sinks)
-        real = len(segments) * layout.width
-        results.append((q, cache.k[0][1:], cache.v[0][1:], out[:real]))
+        batch = PagedBatch(attention, layout, tuple(segments))
+        batch.load([0] * batch.count, Draws(), fresh=True)
+        random = torch.Generator().manual_seed(1)
+        qkv = torch.randn(layout.rows, heads + 2 * kv_heads, dim, generator=random)
+        norm = torch.rand(heads + kv_heads, dim, generator=random) if normed else None
+        out = kernels.attend(qkv, norm, 1e-5, 0, batch, window, sinks)
+        results.append((cache.k[0][1:], cache.v[0][1:], out[: batch.count]))
     for a, b in zip(*results, strict=True):
         torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
 

@@ -17,8 +17,8 @@ from engine.draft.costs import CostModel
 from engine.kernels.library import compiler
 from engine.kv.pages import Placement
 from engine.model.attention import Segment
-from engine.model.decoder import Decoder, ModelWeights
-from engine.plans import LOW_BIT, RECENT, SINKS, TARGET, WINDOW
+from engine.model.decoder import Decoder, Draws, ModelWeights
+from engine.plans import LOW_BIT, RECENT, SINKS, SKIP, TARGET, WINDOW
 from engine.runtime.build import LoadedModel
 from tests.support.cores import load, made_up_profile, tiny_model
 
@@ -54,14 +54,16 @@ def build(directory: Path, backend: str) -> LoadedModel:
 
 def attended(model: LoadedModel, slab: int, tokens: Tensor, rows: int, variant: int) -> Tensor:
     """Output of the only attention for the last `rows` tokens, with all others in the cache."""
-    decoder, attention, length = model.decoder, model.attention, len(tokens)
+    length = len(tokens)
+
+    def attend(start: int, count: int, variant: int) -> Tensor:
+        batch = model.attention.prepare([Segment(slab, start, count)])
+        ids = tokens[start : start + count].tolist()
+        return model.decoder.step(ids, batch, [(variant, SKIP, TARGET)], Draws()).hidden.clone()
+
     for start in range(0, length - rows, 500):
-        count = min(500, length - rows - start)
-        decoder.sublayer(
-            0, decoder.embed(tokens[start : start + count].tolist()), attention.prepare([Segment(slab, start, count)])
-        )
-    batch = attention.prepare([Segment(slab, length - rows, rows)])
-    return decoder.sublayer(0, decoder.embed(tokens[-rows:].tolist()), batch, variant)
+        attend(start, min(500, length - rows - start), TARGET)
+    return attend(length - rows, rows, variant)
 
 
 @pytest.mark.slow

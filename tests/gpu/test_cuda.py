@@ -16,7 +16,7 @@ from engine.runtime.overlap import PlainPass
 from engine.step import Work
 from engine.types import GenerateRequest, RoundReport, SamplingParams, TokenEvent
 from tests.support import PREPARED
-from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load
+from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, logits_of
 
 pytestmark = [
     pytest.mark.gpu,
@@ -29,11 +29,8 @@ def test_logits_equal_those_of_the_cpu() -> None:
     tokens = torch.randint(0, 1024, (80,), generator=torch.Generator().manual_seed(0)).tolist()
 
     def logits(model: LoadedModel) -> torch.Tensor:
-        out = []
-        for start, rows in ((0, 50), (50, 1), (51, 5), (56, 24)):
-            batch = model.attention.prepare([Segment(0, start, rows)])
-            x = model.decoder.run(model.decoder.embed(tokens[start : start + rows]), batch)
-            out.append(model.decoder.head(x).cpu())
+        parts = ((0, 50), (50, 1), (51, 5), (56, 24))
+        out = [logits_of(model, [Segment(0, at, rows)], tokens[at : at + rows]).cpu() for at, rows in parts]
         return torch.cat(out)
 
     cpu, cuda = load(torch.float64, device="cpu"), load(torch.float64, device="cuda")
@@ -61,16 +58,12 @@ def test_a_row_is_bit_identical_in_any_pass(name: str) -> None:
     def logits(*widths: int) -> torch.Tensor:
         out, start = [], 3000
         for width in widths:
-            batch = model.attention.prepare([Segment(0, start, width)])
-            x = model.decoder.run(model.decoder.embed(tokens[start : start + width]), batch)
-            out.append(model.decoder.head(x))
+            out.append(logits_of(model, [Segment(0, start, width)], tokens[start : start + width]))
             start += width
         return torch.cat(out)
 
     for start in range(0, 3000, 600):
-        model.decoder.run(
-            model.decoder.embed(tokens[start : start + 600]), model.attention.prepare([Segment(0, start, 600)])
-        )
+        logits_of(model, [Segment(0, start, 600)], tokens[start : start + 600])
     single = logits(*(1,) * 16)
     assert single.isfinite().all()
     for widths in ((5, 5, 5, 1), (16,), (2, 3, 4, 7)):

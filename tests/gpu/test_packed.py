@@ -44,9 +44,10 @@ MATRICES = {
 
 
 def layer(*parts: PackedRows, bias: Tensor | None = None, gated: bool = False) -> Any:
+    from engine.backends.cuda.launch import Launch
     from engine.backends.cuda.linear import RowsLinears
 
-    return RowsLinears(DEVICE).from_packed(list(parts), bias, gated=gated)
+    return RowsLinears(Launch(DEVICE)).from_packed(list(parts), bias, gated=gated)
 
 
 def random(*shape: int, dtype: torch.dtype, seed: int = 0) -> Tensor:

@@ -21,7 +21,10 @@ from engine.draft.fixed import uniform_variants
 from engine.host.process import EngineProcess
 from engine.kernels.library import kernel_library
 from engine.kv.cache import Cache
+from engine.model.attention import Segment
 from engine.model.backend import Backend
+from engine.model.decoder import Draws
+from engine.plans import Variants
 from engine.runtime.build import LoadedModel
 from engine.step import Plan, StepOutput
 from engine.types import GenerateRequest, RequestRound, SamplingParams, TokenEvent
@@ -205,6 +208,13 @@ def copy_context(cache: Cache, source: int, target: int, tokens: int) -> None:
     pages = cache.tables[[source, target], : -(-tokens // cache.block_size)].long()
     for layer in cache.layers:
         layer[pages[1]] = layer[pages[0]]
+
+
+def logits_of(model: LoadedModel, segments: Sequence[Segment], tokens: Sequence[int], *plans: Variants) -> torch.Tensor:
+    """Run a step over rows of these tokens; return the logits after each of them [rows, vocab]."""
+    draws = Draws(range(len(tokens)), [GREEDY] * len(tokens), range(len(tokens)))
+    batch = model.attention.prepare(segments)
+    return model.decoder.step(tokens, batch, plans or (model.spec.whole,), draws).logits.clone()
 
 
 def answer(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 import torch
 
 from engine.architecture.spec import ModelSpec
@@ -12,23 +15,29 @@ from engine.kv.pages import CacheSize
 from engine.model.backend import Backend
 from engine.model.linear import LinearFactory, PackingFactory, PlainLinear
 
+if TYPE_CHECKING:
+    from engine.backends.cuda.launch import Launch
+
+_FLASH = (8, 0)  # least compute capability with torch's flash attention
 _MULTIPLIES_BF16 = (8, 0)  # least compute capability with bf16 products, which Triton requires
 
 
 def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
     """Construct the backend, with Triton kernels where they are available. `device` is a CPU in tests."""
-    name, kernels = _kernels(device, dtype)
+    name, kernels, launch = _kernels(device, dtype)
     linear: LinearFactory = PlainLinear
     packing: PackingFactory | None = None
-    if name == "paged-triton-rows":
+    if launch is not None and name == "paged-triton-rows":
         from engine.backends.cuda.linear import RowsLinears
 
-        linear = packing = RowsLinears(device)
+        linear = packing = RowsLinears(launch)
+    flash = device.type == "cuda" and dtype.itemsize == 2 and torch.cuda.get_device_capability(device) >= _FLASH
 
     def attention(spec: ModelSpec, size: CacheSize) -> PagedAttention:
-        return PagedAttention(spec, PagedCache(spec, size, dtype, device), kernels)
+        return PagedAttention(spec, PagedCache(spec, size, dtype, device), kernels, flash=flash)
 
-    return Backend(name, linear, GraphedDecoder, dtype, attention, warms_up_shapes=True, packing=packing)
+    decoder = partial(GraphedDecoder, kernels)
+    return Backend(name, linear, decoder, dtype, attention, warms_up_shapes=True, packing=packing)
 
 
 def backend_name(dtype: torch.dtype, capability: tuple[int, int], *, triton: bool) -> str:
@@ -38,13 +47,18 @@ def backend_name(dtype: torch.dtype, capability: tuple[int, int], *, triton: boo
     return "paged-triton" if dtype.itemsize > 2 else "paged-triton-rows"
 
 
-def _kernels(device: torch.device, dtype: torch.dtype) -> tuple[str, Kernels]:
+def _kernels(device: torch.device, dtype: torch.dtype) -> tuple[str, Kernels, Launch | None]:
+    """Return the backend's name, its kernels, and what Triton's have in common."""
     if device.type != "cuda":
-        return "paged", TorchKernels()
+        return "paged", TorchKernels(), None
     capability = torch.cuda.get_device_capability(device)
     try:
         from engine.backends.cuda.kernels import TritonKernels
+        from engine.backends.cuda.launch import Launch
     except ImportError:  # torch for Windows has no Triton
-        return backend_name(dtype, capability, triton=False), TorchKernels()
+        return backend_name(dtype, capability, triton=False), TorchKernels(), None
     name = backend_name(dtype, capability, triton=True)
-    return name, TorchKernels() if name == "paged" else TritonKernels()
+    if name == "paged":
+        return name, TorchKernels(), None
+    launch = Launch(device)
+    return name, TritonKernels(launch), launch

@@ -1,12 +1,13 @@
-"""Record passes as CUDA graphs, one per layout and sub-network, and replay them.
+"""Record passes from tokens to draws as CUDA graphs, one per layout and sub-network, and replay them.
 
-Launching a small pass kernel by kernel takes the host longer than the pass takes the device. Inputs of a pass (batch,
-residual stream, masks) have memory of their own. Results lie in a memory pool that all recordings share; they are valid
-until the next pass.
+Launching a small pass kernel by kernel takes the host longer than the pass takes the device. Inputs and draws of a pass
+have memory of their own. Other results lie in a memory pool that all recordings share; they are valid until the next
+pass.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,16 +17,18 @@ import torch
 from torch import Tensor
 
 from engine.architecture.spec import ModelSpec
-from engine.backends.cuda.attention import Layout, StaticBatch
+from engine.backends.cuda.attention import Kernels, Layout, PagedBatch
 from engine.model.attention import AttentionBatch
-from engine.model.decoder import ModelWeights
+from engine.model.decoder import Draws, ModelWeights, Step
 from engine.model.linear import Linear
 from engine.model.torch_decoder import TorchDecoder
 from engine.plans import SKIP, TARGET, Variants
-from engine.sampling.sample import Sampler
+from engine.sampling.sample import PendingSample, Sampler
 from engine.tensors import to_device
 
-_MAX_RECORDINGS = 64
+log = logging.getLogger("knapserve.engine")
+
+_MAX_RECORDINGS = 256  # five layouts of drafts with eight plans each, and all layouts of verify passes
 _MAX_COUNTED = 1024  # passes whose uses are counted before they are recorded
 _ALWAYS_STATES_ROWS = 64  # full passes of up to so many rows always keep residual streams, and share one recording
 _UNRECORDED_RUNS = 2  # a plan that is dropped sooner is not worth recording
@@ -43,47 +46,47 @@ class FusedLinear(Linear, Protocol):
     def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
         """Do the same and return silu(first half of the outputs) · second half: [rows, out / 2]."""
 
-    def normalise_heads(self, qkv: Tensor, weight: Tensor, epsilon: float) -> None:
-        """Apply RMSNorm to each of the first heads of qkv [rows, out] by weight [heads, head_dim], in place."""
-
 
 class _Key(NamedTuple):
     layout: Layout
     variants: Variants  # the variant of each sublayer that runs for any row, and of the head
     masked: bool  # whether some sublayers run for some rows only
     recorded: bool  # whether all residual streams are kept
+    stops: bool  # whether the kernels do nothing once the draft has ended
 
 
 @dataclass(slots=True)
 class _Pass:
-    """A pass over fixed memory. `launch` runs it and leaves its results in `out` and `states`."""
+    """A pass over fixed memory. `launch` runs it and leaves results here and in the inputs of its layout."""
 
-    x: Tensor
-    masks: Tensor | None
     out: Tensor
+    logits: Tensor
     states: list[Tensor] = field(default_factory=list)
     launch: Callable[[], None] = lambda: None
 
 
 class GraphedDecoder(TorchDecoder):
-    """A decoder that records recurring passes over `StaticBatch`es."""
+    """A decoder that records recurring passes over `PagedBatch`es."""
 
-    def __init__(self, spec: ModelSpec, dtype: torch.dtype, weights: ModelWeights, sampler: Sampler) -> None:
+    def __init__(
+        self, kernels: Kernels, spec: ModelSpec, dtype: torch.dtype, weights: ModelWeights, sampler: Sampler
+    ) -> None:
         super().__init__(spec, dtype, weights, sampler)
+        self._kernels = kernels
         self._passes: OrderedDict[_Key, _Pass] = OrderedDict()
         self._asked: Counter[_Key] = Counter()
-        self._inputs: dict[Layout, tuple[Tensor, Tensor]] = {}
+        self._masks: dict[Layout, Tensor] = {}
         self._record = Recorder(self.device) if self.device.type == "cuda" else repeat
+        self._stops = False  # whether the last pass may have ended a draft
+        self._divided = False  # whether the log has said that a pass was divided
 
     def attend(self, layer: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
         weights, epsilon = self._layers[variant][layer], self.spec.norm_eps
         product = weights.qkv
-        if not isinstance(product, FusedLinear) or len(x) > product.most:
+        if not isinstance(product, FusedLinear) or not isinstance(batch, PagedBatch) or len(x) > product.most:
             return super().attend(layer, x, batch, variant)
         qkv = product.normed(x, weights.attention_norm, epsilon)
-        if weights.qk_norm is not None:
-            product.normalise_heads(qkv, weights.qk_norm, epsilon)
-        return weights.output.add(batch.attend(layer, qkv, variant), x)
+        return weights.output.add(batch.attend(layer, qkv, variant, weights.qk_norm, epsilon), x)
 
     def mlp(self, layer: int, x: Tensor, variant: int = TARGET) -> Tensor:
         weights = self._layers[variant][layer]
@@ -101,57 +104,84 @@ class GraphedDecoder(TorchDecoder):
     def run(
         self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None, *, variants: Variants | None = None
     ) -> Tensor:
-        if not isinstance(batch, StaticBatch):
-            return super().run(x, batch, record, variants=variants)
-        shared = variants is None and batch.layout.rows <= _ALWAYS_STATES_ROWS  # one recording serves both
-        key = _Key(batch.layout, variants or self.spec.whole, False, record is not None or shared)
-        return self._run(x, batch, key, None, record)
+        return super().run(x, _portable(batch), record, variants=variants)
 
     def run_plans(self, x: Tensor, batch: AttentionBatch, plans: Sequence[Variants]) -> Tensor:
-        if not isinstance(batch, StaticBatch) or all(plan == plans[0] for plan in plans):
-            return super().run_plans(x, batch, plans)
+        return super().run_plans(x, _portable(batch), plans)
+
+    def step(
+        self,
+        tokens: Sequence[int] | Tensor,
+        batch: AttentionBatch,
+        plans: Sequence[Variants],
+        draws: Draws,
+        record: list[Tensor] | None = None,
+    ) -> Step:
+        if not isinstance(batch, PagedBatch):
+            return super().step(tokens, batch, plans, draws, record)
+        every = [plan for plan in plans for _ in range(batch.count // len(plans))]
         run = [{plan[i] for plan in plans} - {SKIP} for i in range(len(plans[0]))]
-        if any(len(variants) > 1 for variants in run[:-1]):  # a mask cannot choose between variants
-            return super().run_plans(x, batch.portable(), plans)
-        union = tuple(max(variants, default=SKIP) for variants in run)
-        return self._run(x, batch, _Key(batch.layout, union, True, False), plans, None)
-
-    def _run(
-        self, x: Tensor, batch: StaticBatch, key: _Key, plans: Sequence[Variants] | None, record: list[Tensor] | None
-    ) -> Tensor:
-        """Run a pass: x [real rows, hidden] -> [real rows, hidden]. `record` receives streams of the same shape."""
-        found = self._passes.get(key)
-        inputs, masks = self._inputs_of(batch.layout, x)
-        batch.spread(x, inputs)
-        if plans is not None:
-            batch.spread(to_device([plan[:-1] for plan in plans], x.device, torch.bool), masks)
-        if found is None:
-            found = self._new(key, batch, inputs, masks)
-        else:
-            self._passes.move_to_end(key)
-        found.launch()
+        if any(len(variants) > 1 for variants in run):  # a mask cannot choose between variants
+            return self._divide(tokens, batch, every, draws)
+        union, masked = tuple(max(variants, default=SKIP) for variants in run), len({*plans}) > 1
+        again = [i for i, p in enumerate(draws.sampling) if p.truncates or (draws.edits and draws.edits[i])]
+        stops = bool(draws.least) and not again
+        batch.load(tokens, draws, fresh=not (isinstance(tokens, Tensor) and self._stops))
+        self._stops = stops
+        masks = self._masks_of(batch.layout)
+        if masked:
+            masks[: batch.count] = to_device([plan[:-1] for plan in every], self.device, torch.bool)
+        # One recording of the whole model serves passes with and without residual streams.
+        keeps = record is not None or (union == self.spec.whole and batch.layout.rows <= _ALWAYS_STATES_ROWS)
+        made = self._run(_Key(batch.layout, union, masked, keeps, stops), batch, masks)
         if record is not None:
-            record += [batch.gather(state) for state in found.states]
-        return batch.gather(found.out)
+            record += [state[: batch.count] for state in made.states]
+        logits = _rows(made.logits, draws.rows)
+        if again:
+            self._draw_again(again, logits, batch.inputs.results, draws)
+        return Step(PendingSample(_rows(batch.inputs.results, draws.rows, 1)), made.out[: batch.count], logits)
 
-    def _inputs_of(self, layout: Layout, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the memory of a layout's inputs: residual stream [rows, hidden] and masks [rows, 2·layers]."""
-        if layout not in self._inputs:
-            masks = torch.zeros(layout.rows, self.spec.sublayers, dtype=torch.bool, device=x.device)
-            self._inputs[layout] = x.new_zeros(layout.rows, x.shape[1]), masks
-        return self._inputs[layout]
+    def _draw_again(self, again: Sequence[int], logits: Tensor, results: Tensor, draws: Draws) -> None:
+        """Draw those tokens by torch that are cut or edited: logits [draws, vocab], results [2, rows]."""
+        drawn = self.draw(_rows(logits, again), draws.at(again))
+        assert isinstance(drawn, PendingSample)
+        results.index_copy_(1, to_device([draws.rows[i] for i in again], self.device), drawn.results)
 
-    def _new(self, key: _Key, batch: StaticBatch, inputs: Tensor, masks: Tensor) -> _Pass:
-        """Make a pass over inputs [rows, hidden] and masks [rows, 2·layers]; record it if its key recurs."""
-        made = _Pass(inputs, masks if key.masked else None, inputs)
+    def _divide(
+        self, tokens: Sequence[int] | Tensor, batch: PagedBatch, plans: Sequence[Variants], draws: Draws
+    ) -> Step:
+        """Run the rows of each plan as a pass of its own; every row is a request and draws."""
+        if not self._divided:
+            log.info("requests that draft with different variants of a sublayer draft one after another")
+            self._divided = True
+        results = torch.empty(2, len(plans), dtype=torch.float64, device=self.device)
+        for plan in dict.fromkeys(plans):
+            rows = [row for row, of in enumerate(plans) if of == plan]
+            ids = _rows(tokens, rows) if isinstance(tokens, Tensor) else [tokens[row] for row in rows]
+            part = batch.attention.prepare([batch.segments[row] for row in rows])
+            drawn = self.step(ids, part, (plan,), draws.at(rows)).drawn
+            assert isinstance(drawn, PendingSample)
+            results.index_copy_(1, to_device(rows, self.device), drawn.results)
+        nothing = results.new_empty(0)
+        return Step(PendingSample(results), nothing, nothing)
+
+    def _run(self, key: _Key, batch: PagedBatch, masks: Tensor) -> _Pass:
+        """Run a pass whose inputs are loaded; record it if its key recurs."""
+        found = self._passes.get(key)
+        if found is not None:
+            self._passes.move_to_end(key)
+            found.launch()
+            return found
+        made = _Pass(masks, masks)
 
         def once() -> None:
-            self._sublayers(made, key, batch)
+            with self._kernels.of_draft(key.stops):
+                self._compute(made, key, batch, masks)
 
         if len(self._asked) > _MAX_COUNTED:
             self._asked.clear()
         self._asked[key] += 1
-        if self._asked[key] <= _UNRECORDED_RUNS or not any(key.variants[:-1]):  # torch warns of empty graphs
+        if self._asked[key] <= _UNRECORDED_RUNS:
             once()  # not kept as `launch`: `made` would refer to itself and keep its results alive
             return made
         del self._asked[key]
@@ -159,18 +189,39 @@ class GraphedDecoder(TorchDecoder):
         self._passes[key] = made
         if len(self._passes) > _MAX_RECORDINGS:
             self._passes.popitem(last=False)
+        made.launch()
         return made
 
-    def _sublayers(self, made: _Pass, key: _Key, batch: StaticBatch) -> None:
-        x = made.x
+    def _compute(self, made: _Pass, key: _Key, batch: PagedBatch, masks: Tensor) -> None:
+        x = self._kernels.embed(batch.inputs, self.weights.embedding, self.dtype)
         states = [x]
         for index in range(self.spec.sublayers):
             if key.variants[index] != SKIP:
                 y = self.sublayer(index, x, batch, key.variants[index])
-                x = y if made.masks is None else torch.where(made.masks[:, index, None], y, x)
+                x = torch.where(masks[:, index, None], y, x) if key.masked else y
             states.append(x)
-        made.out = x
-        made.states = states if key.recorded else []
+        made.out, made.states = x, states if key.recorded else []
+        made.logits = self.head(x, key.variants[-1])
+        self._kernels.draw(made.logits, batch.inputs)
+
+    def _masks_of(self, layout: Layout) -> Tensor:
+        """Return the memory of a layout's masks [rows, 2·layers]: which sublayers run for each row."""
+        if layout not in self._masks:
+            shape = layout.rows, self.spec.sublayers
+            self._masks[layout] = torch.zeros(shape, dtype=torch.bool, device=self.device)
+        return self._masks[layout]
+
+
+def _portable(batch: AttentionBatch) -> AttentionBatch:
+    """Return a batch whose passes need not be padded."""
+    return batch.portable() if isinstance(batch, PagedBatch) else batch
+
+
+def _rows(x: Tensor, rows: Sequence[int], dim: int = 0) -> Tensor:
+    """Select rows of x in a dimension: a view if they are the first ones."""
+    if list(rows) == [*range(len(rows))]:
+        return x.narrow(dim, 0, len(rows))
+    return x.index_select(dim, to_device(rows, x.device))
 
 
 def repeat(function: Callable[[], None]) -> Callable[[], None]:
@@ -187,11 +238,16 @@ class Recorder:
 
     def __call__(self, function: Callable[[], None]) -> Callable[[], None]:
         """Record `function`, which must read and write the same memory each time; return its replay."""
-        torch.cuda.synchronize()
+        current = torch.cuda.current_stream()
+        self._stream.wait_stream(current)
+        graph = torch.cuda.CUDAGraph()
         with torch.cuda.stream(self._stream):
             function()  # so that libraries allocate memory and choose kernels before the recording
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
-            function()
+            # Not `torch.cuda.graph`, which empties the caches of both allocators each time.
+            graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
+            try:
+                function()
+            finally:
+                graph.capture_end()
+        current.wait_stream(self._stream)
         return graph.replay

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from engine.backends.cuda.launch import Launch
 from engine.backends.cuda.packed import PackedRowsLinear
 from engine.backends.cuda.products import ROWS, normalise, product
 from engine.model.linear import Linear, PlainLinear, Release
@@ -14,7 +16,6 @@ from engine.model.low_bit import GROUP, lowered
 from engine.quantised.packed import PackedRows
 
 _LOWERED = 8192  # outputs quantised at a time
-_MANY = 32768  # outputs: only output heads have so many
 
 
 class RowsLinears:
@@ -22,11 +23,11 @@ class RowsLinears:
 
     shares = True
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
 
     def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> RowsLinear:
-        return RowsLinear(weight, bias, gated=gated)
+        return RowsLinear(weight, bias, self._launch, gated=gated)
 
     def packs(self, parts: Sequence[PackedRows], /, *, gated: bool = False) -> bool:
         return True
@@ -40,7 +41,7 @@ class RowsLinears:
         gated: bool = False,
         release: Release | None = None,
     ) -> PackedRowsLinear:
-        return PackedRowsLinear(parts, bias, gated=gated, device=self._device)
+        return PackedRowsLinear(parts, bias, gated=gated, launch=self._launch)
 
     def lowers(self, linear: Linear, /) -> bool:
         """Whether the weights are not packed and divide into groups."""
@@ -49,7 +50,7 @@ class RowsLinears:
     def lower(self, linear: Linear, bits: int, /) -> PackedRowsLinear:
         assert isinstance(linear, RowsLinear)
         rows = [lowered(part, bits) for part in linear._weight.split(_LOWERED)]  # type: ignore[no-untyped-call]
-        return PackedRowsLinear(rows, linear._bias, gated=linear._gated, device=self._device)
+        return PackedRowsLinear(rows, linear._bias, gated=linear._gated, launch=self._launch)
 
 
 class RowsLinear(PlainLinear):
@@ -57,33 +58,30 @@ class RowsLinear(PlainLinear):
 
     most = ROWS[1]
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, launch: Launch, *, gated: bool = False) -> None:
         super().__init__(weight, bias)
-        self._gated = gated
+        self._launch, self._gated = launch, gated
 
     def __call__(self, x: Tensor) -> Tensor:
-        return super().__call__(x) if len(x) > self.most else product(x, self._weight, bias=self._bias)
+        return super().__call__(x) if len(x) > self.most else self._product(x)
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
-        if len(x) > self.most:
-            return super().add(x, residual)
-        return product(x, self._weight, bias=self._bias, residual=residual)
+        return super().add(x, residual) if len(x) > self.most else self._product(x, residual=residual)
 
     def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """Multiply the RMSNorm of x [rows ≤ most, in]; fused only for heads, as narrow tiles would repeat the norm."""
-        if len(self._weight) >= _MANY and x.dtype == torch.bfloat16:
-            return product(x, self._weight, norm=norm, epsilon=epsilon, bias=self._bias)
-        return product(normalise(x, norm[None], epsilon, torch.empty_like(x)), self._weight, bias=self._bias)
+        """Multiply the RMSNorm of x [rows ≤ most, in].
+
+        The kernel's own norm divides after the product, where float16 could overflow: float16 norms first.
+        """
+        if x.dtype == torch.float16:
+            return self._product(normalise(x, norm, epsilon, self._launch))
+        return self._product(x, norm=norm, epsilon=epsilon)
 
     def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """Do the same and return silu(first half) · second half.
+        """Do the same and return silu(first half) · second half."""
+        if x.dtype == torch.float16:
+            return self._product(normalise(x, norm, epsilon, self._launch), gated=True)
+        return self._product(x, norm=norm, epsilon=epsilon, gated=True)
 
-        The fused norm divides after the product, where float16 could overflow: float16 norms first.
-        """
-        if x.dtype == torch.bfloat16:
-            return product(x, self._weight, norm=norm, epsilon=epsilon, bias=self._bias, gated=True)
-        normed = normalise(x, norm[None], epsilon, torch.empty_like(x))
-        return product(normed, self._weight, bias=self._bias, gated=True)
-
-    def normalise_heads(self, qkv: Tensor, weight: Tensor, epsilon: float) -> None:
-        normalise(qkv, weight, epsilon, qkv)
+    def _product(self, x: Tensor, **fused: Any) -> Tensor:
+        return product(x, self._weight, self._launch, bias=self._bias, **fused)

@@ -24,6 +24,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.backends.cuda.launch import Launch, begin
 from engine.backends.cuda.products import normalise, shared_memory
 from engine.quantised.packed import Factors, PackedRows, unpack_weights
 
@@ -95,11 +96,12 @@ def _finish(
 @triton.jit
 def _product(
     x, low, high, scale, scale_shares, least, least_shares, bias, residual, out,
-    outputs, inputs, rows, width, chunks,
+    outputs, inputs, rows, width, chunks, alive,
     LOW: tl.constexpr, HIGH: tl.constexpr, OFFSET: tl.constexpr, FP8: tl.constexpr, MINIMUM: tl.constexpr,
     HALVES: tl.constexpr, CHUNKS: tl.constexpr, TOGETHER: tl.constexpr, SPAN: tl.constexpr, SHARED: tl.constexpr,
     PAIRED: tl.constexpr, GATED: tl.constexpr, BIASED: tl.constexpr, ADDED: tl.constexpr, WHOLE: tl.constexpr,
     ROWS: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr, STEPS: tl.constexpr, STAGES: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
     """Compute BLOCK outputs of ROWS rows.
 
@@ -109,6 +111,8 @@ def _product(
     n = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
     row, k = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, DEPTH)
     wanted, there = n < outputs, row < rows
+    if not begin(alive, EARLY):
+        return
     source = x + row[None, :] * inputs + k[:, None]
     cells = n[:, None] * DEPTH + k[None, :]
     lows, highs = low + cells, high + cells
@@ -209,7 +213,9 @@ class _Matrix:
     shape: dict[str, int]
     tensors: tuple[Tensor, ...]
 
-    def add(self, x: Tensor, bias: Tensor | None, residual: Tensor | None, out: Tensor, *, gated: bool) -> None:
+    def add(
+        self, x: Tensor, bias: Tensor | None, residual: Tensor | None, out: Tensor, launch: Launch, *, gated: bool
+    ) -> None:
         """Multiply x [rows, inputs] into `out` and add `residual` [rows, …]; both begin at this matrix' columns."""
         rows, block = len(x), 64 if self.outputs >= _MANY else 32
         padded = max(_ROWS[0], min(_ROWS[1], triton.next_power_of_2(rows)))
@@ -219,7 +225,7 @@ class _Matrix:
             self.outputs, self.inputs, rows, out.stride(0), self.chunks,
             GATED=gated, BIASED=bias is not None, ADDED=residual is not None,
             WHOLE=self.chunks % self.shape["STEPS"] == 0, ROWS=padded, BLOCK=block, **self.shape,
-            STAGES=max(2, min(_STAGES, shared_memory(x.device) // step)), num_warps=block // 16,
+            STAGES=max(2, min(_STAGES, shared_memory(x.device) // step)), num_warps=block // 16, **launch.options,
         )  # fmt: skip
 
     def expand(self, like: Tensor) -> Tensor:
@@ -241,9 +247,10 @@ class PackedRowsLinear:
     most = _MOST
 
     def __init__(
-        self, parts: Sequence[PackedRows], bias: Tensor | None = None, *, gated: bool = False, device: torch.device
+        self, parts: Sequence[PackedRows], bias: Tensor | None = None, *, gated: bool = False, launch: Launch
     ) -> None:
         """Repack the parts, one below the other, and keep bias [out]."""
+        self._launch, device = launch, launch.device
         merged = list(_merged(parts, device))
         self._paired = gated and len(merged) == 1
         if self._paired:
@@ -261,17 +268,14 @@ class PackedRowsLinear:
         return self._product(x, residual)
 
     def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        return self._product(normalise(x, norm[None], epsilon, torch.empty_like(x)))
+        return self._product(normalise(x, norm, epsilon, self._launch))
 
     def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        x = normalise(x, norm[None], epsilon, torch.empty_like(x))
+        x = normalise(x, norm, epsilon, self._launch)
         if self._paired:
             return self._product(x, gated=True)
         gate, up = self._product(x).chunk(2, 1)
         return F.silu(gate).mul_(up)
-
-    def normalise_heads(self, qkv: Tensor, weight: Tensor, epsilon: float) -> None:
-        normalise(qkv, weight, epsilon, qkv)
 
     def _product(self, x: Tensor, residual: Tensor | None = None, *, gated: bool = False) -> Tensor:
         """Multiply x [rows, in] and add residual [rows, out]: -> [rows, out], or [rows, out / 2] if gated."""
@@ -286,7 +290,7 @@ class PackedRowsLinear:
             end = first + matrix.outputs
             bias = None if self._bias is None else self._bias[first:end]
             rest = None if residual is None else residual[:, first:end]
-            matrix.add(matrix.arranged(x), bias, rest, out[:, first:end], gated=gated)
+            matrix.add(matrix.arranged(x), bias, rest, out[:, first:end], self._launch, gated=gated)
             first = end
         return out
 

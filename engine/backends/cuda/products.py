@@ -16,28 +16,35 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.backends.cuda.launch import Launch, begin, prefetch
+
 ROWS = (16, 32)  # least and most rows of a tile, padding included
 
 
 @triton.jit
 def _product(
-    x, weight, norm, bias, residual, out, outputs, inputs, rows, epsilon,
+    x, weight, norm, bias, residual, out, outputs, inputs, rows, epsilon, alive,
     NORMED: tl.constexpr, GATED: tl.constexpr, BIASED: tl.constexpr, ADDED: tl.constexpr, WHOLE: tl.constexpr,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """Compute BLOCK outputs of all rows.
 
     weight [outputs (twice that if GATED), inputs]; out, residual [rows, outputs]. WHOLE: `inputs` is a multiple of
-    DEPTH.
+    DEPTH. AHEAD: lines of 128 bytes of each output that are asked for before the kernel waits.
     """
     n = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
     row, k = tl.arange(0, ROWS), tl.arange(0, DEPTH)
     wanted, there = n < outputs, row < rows
     weights = weight + n[:, None] * inputs + k[None, :]
+    if EARLY:
+        lines = n[:, None] * inputs + tl.arange(0, AHEAD)[None, :] * 64
+        prefetch(weight + tl.minimum(lines, outputs.to(tl.int64) * inputs - 1))
+    if not begin(alive, EARLY):
+        return
     source = x + row[None, :] * inputs + k[:, None]
     sums = tl.zeros([BLOCK, ROWS], tl.float32)
     others = tl.zeros([BLOCK, ROWS], tl.float32)
-    squares = tl.zeros([ROWS], tl.float32)
+    squares = tl.zeros([DEPTH, ROWS], tl.float32)
     for base in range(0, inputs, DEPTH):
         if WHOLE:
             read, seen = wanted[:, None], there[None, :]
@@ -50,14 +57,14 @@ def _product(
         y = tl.load(source + base, mask=seen, other=0.0)
         if NORMED:
             wide = y.to(tl.float32)
-            squares += tl.sum(wide * wide, 0)
+            squares += wide * wide
             scale = tl.load(norm + base + k) if WHOLE else tl.load(norm + base + k, mask=base + k < inputs, other=0.0)
             y = (wide * scale.to(tl.float32)[:, None]).to(w.dtype)
         sums = tl.dot(w, y, sums)
         if GATED:
             others = tl.dot(u, y, others)
     if NORMED:
-        factor = tl.rsqrt(squares / inputs + epsilon)
+        factor = tl.rsqrt(tl.sum(squares, 0) / inputs + epsilon)
         sums *= factor[None, :]
         others *= factor[None, :]
     if BIASED:
@@ -84,6 +91,7 @@ class Tiles(NamedTuple):
 
 _WIDE, _GATED, _NARROW = Tiles(128, 128, 8, 3), Tiles(64, 128, 8, 3), Tiles(32, 256, 4, 5)
 _MANY = 32768  # outputs: only output heads have so many
+_AHEAD = 16  # lines of each output: 1,024 inputs, about as much as the steps in flight will hold
 
 
 def tiles(outputs: int, gated: bool, device: torch.device) -> Tiles:
@@ -105,6 +113,7 @@ def shared_memory(device: torch.device) -> int:
 def product(
     x: Tensor,
     weight: Tensor,
+    launch: Launch,
     *,
     norm: Tensor | None = None,
     epsilon: float = 0.0,
@@ -126,29 +135,30 @@ def product(
         x, weight, norm, bias, residual, out, outputs, inputs, rows, epsilon,
         NORMED=norm is not None, GATED=gated, BIASED=bias is not None, ADDED=residual is not None,
         WHOLE=inputs % cut.depth == 0, ROWS=max(ROWS[0], triton.next_power_of_2(rows)),
-        BLOCK=cut.block, DEPTH=cut.depth, num_warps=cut.warps, num_stages=cut.stages,
+        BLOCK=cut.block, DEPTH=cut.depth, AHEAD=_AHEAD, num_warps=cut.warps, num_stages=cut.stages, **launch.options,
     )  # fmt: skip
     return out
 
 
 @triton.jit
-def _normalise(x, weight, out, stride, heads, epsilon, WIDTH: tl.constexpr, PADDED: tl.constexpr):
-    """Apply RMSNorm to one head of one row. Rows of x and out are `stride` apart; weight [heads, WIDTH]."""
-    row, head = tl.program_id(0), tl.program_id(1)
+def _normalise(x, weight, out, epsilon, alive, WIDTH: tl.constexpr, PADDED: tl.constexpr, EARLY: tl.constexpr):
+    """Apply RMSNorm to one row of x [rows, WIDTH]."""
     i = tl.arange(0, PADDED)
-    place = row * stride + head * WIDTH + i
+    place = tl.program_id(0) * WIDTH + i
+    if not begin(alive, EARLY):
+        return
     value = tl.load(x + place, mask=i < WIDTH, other=0.0).to(tl.float32)
-    scale = tl.load(weight + head * WIDTH + i, mask=i < WIDTH, other=0.0).to(tl.float32)
+    scale = tl.load(weight + i, mask=i < WIDTH, other=0.0).to(tl.float32)
     factor = tl.rsqrt(tl.sum(value * value, 0) / WIDTH + epsilon)
     tl.store(out + place, (value * factor * scale).to(out.dtype.element_ty), mask=i < WIDTH)
 
 
-def normalise(x: Tensor, weight: Tensor, epsilon: float, out: Tensor) -> Tensor:
-    """Apply RMSNorm to each of the first heads of x [rows, …] by weight [heads, width]; write to `out`, like x."""
-    heads, width = weight.shape
+def normalise(x: Tensor, weight: Tensor, epsilon: float, launch: Launch) -> Tensor:
+    """Apply RMSNorm by weight [width] to each row of x [rows, width], which is contiguous."""
+    width, out = len(weight), torch.empty_like(x)
     padded = triton.next_power_of_2(width)
-    _normalise[(len(x), heads)](
-        x, weight, out, x.stride(0), heads, epsilon,
-        WIDTH=width, PADDED=padded, num_warps=max(1, min(16, padded // 256)),
+    _normalise[(len(x),)](
+        x, weight, out, epsilon,
+        WIDTH=width, PADDED=padded, num_warps=max(1, min(16, padded // 256)), **launch.options,
     )  # fmt: skip
     return out

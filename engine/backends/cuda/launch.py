@@ -1,0 +1,66 @@
+"""What the kernels of a recorded pass have in common: how they begin, and when they do nothing.
+
+On compute capability 9 and later, a kernel is launched before its predecessor has finished (programmatic dependent
+launch). It asks for its first weights, then waits. Every kernel waits, so that the end of one means the end of all
+before it.
+
+A pass of a draft starts before the host knows whether the draft goes on. If the device has found that it does not, the
+kernels of that pass return at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+_EARLY = (9, 0)  # least compute capability with programmatic dependent launch
+
+
+@triton.jit
+def begin(alive, EARLY: tl.constexpr):
+    """Wait for the kernels before this one, let the next one be launched, and return whether there is work."""
+    if EARLY:
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
+    going = True
+    if alive is not None:
+        going = tl.load(alive) != 0
+    return going
+
+
+@triton.jit
+def prefetch(pointers):
+    """Ask for the lines of 128 bytes at these addresses: into the second cache, before the kernel may read them."""
+    tl.inline_asm_elementwise(
+        "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [pointers], dtype=tl.int32, is_pure=False, pack=1
+    )
+
+
+class Launch:
+    """The options of all kernels on one device."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.alive = torch.ones(1, dtype=torch.int32, device=device)  # 0: the draft has ended
+        self.early = device.type == "cuda" and torch.cuda.get_device_capability(device) >= _EARLY
+        self._stops = False
+
+    @contextmanager
+    def of_draft(self, stops: bool) -> Iterator[None]:
+        """Launch kernels that do nothing once the draft has ended, if `stops`."""
+        self._stops = stops
+        try:
+            yield
+        finally:
+            self._stops = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments of every launch."""
+        early = {"launch_pdl": True} if self.early else {}  # the interpreter does not know this option
+        return {"alive": self.alive if self._stops else None, "EARLY": self.early, **early}
