@@ -55,8 +55,11 @@ def interpreted_backend() -> Backend:
 def few_programs() -> Iterator[None]:
     """Divide work among fewer programs, which the interpreter runs one after another, and shorten windows."""
     import tests.support.interpreter  # noqa: F401
+    from engine.backends.cuda.products import Tiles
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.backends.cuda.products._NARROW", Tiles(256, 64, 4, 2))
+        patch.setattr("engine.backends.cuda.products._GATED", Tiles(128, 64, 4, 2))
         patch.setattr("engine.backends.cuda.kernels._PROGRAMS", 4)
         patch.setattr("engine.backends.cuda.kernels._PARTS", 2)
         patch.setattr("engine.architecture.spec.RECENT", RECENT)

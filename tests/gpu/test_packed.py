@@ -116,8 +116,10 @@ def test_norms_and_gates_equal_torchs(bits: int, dtype: torch.dtype) -> None:
     product = normed @ whole(*parts).t() + bias
     gate, up = product.chunk(2, 1)
     slack = 16 * torch.finfo(dtype).eps  # of numbers about 5 in size, of inputs that are rounded
-    torch.testing.assert_close(made.normed(x, 32 * norm, 1e-5).double(), product, rtol=slack, atol=slack)
-    torch.testing.assert_close(made.gated(x, 32 * norm, 1e-5).double(), F.silu(gate) * up, rtol=slack, atol=4 * slack)
+    torch.testing.assert_close(made.normed(x, None, 32 * norm, 1e-5).double(), product, rtol=slack, atol=slack)
+    torch.testing.assert_close(
+        made.gated(x, None, 32 * norm, 1e-5).double(), F.silu(gate) * up, rtol=slack, atol=4 * slack
+    )
     plain = made(x)
     close(plain, x.double() @ whole(*parts).t() + bias, x, whole(*parts))
 

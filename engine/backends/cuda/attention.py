@@ -55,8 +55,11 @@ class Kernels(Protocol):
     def of_draft(self, stops: bool) -> AbstractContextManager[None]:
         """Launch the kernels of a draft pass; if `stops`, they do nothing once the draft has ended."""
 
-    def embed(self, inputs: StaticInputs, embedding: Tensor, dtype: torch.dtype) -> Tensor:
-        """Look the tokens of the rows up in embedding [vocab, hidden]: -> [rows, hidden] in `dtype`."""
+    def embed(self, inputs: StaticInputs, embedding: Tensor, dtype: torch.dtype, norm: Tensor) -> tuple[Tensor, Any]:
+        """Look the tokens of the rows up in embedding [vocab, hidden]: -> [rows, hidden] in `dtype`.
+
+        The second result is what `FusedLinear.normed` takes as prepared for an RMSNorm by `norm`, or None.
+        """
 
     def attend(
         self, qkv: Tensor, norm: Tensor | None, epsilon: float, layer: int, batch: PagedBatch, window: int, sinks: int
@@ -95,7 +98,7 @@ class StaticInputs:
     def load(
         self, width: int, segments: Sequence[Segment], tokens: Sequence[int] | Tensor, draws: Draws, fresh: bool
     ) -> None:
-        """Set the inputs of the next pass: the segments' positions, in order, their tokens, and what is drawn."""
+        """Set the inputs of the next pass: the segments' positions, in order, tokens [rows], and what is drawn."""
         host = torch.zeros(len(self._numbers), dtype=torch.int64, pin_memory=self._device.type == "cuda")
         parts = np.split(host.numpy(), np.cumsum(self._sizes[:-1]))
         ids, places, keys, slabs, starts, ends, firsts, begins = (*parts[:3], *parts[6:])
@@ -132,7 +135,7 @@ class PagedBatch:
         self.count = sum(segment.rows for segment in segments)  # rows without padding
 
     def load(self, tokens: Sequence[int] | Tensor, draws: Draws, *, fresh: bool) -> None:
-        """Set the inputs of this pass; `fresh`: whether it runs even if the draft before it has ended."""
+        """Set the inputs of this pass: tokens [rows]. `fresh`: whether it runs even if the draft has ended."""
         self.inputs.load(self.layout.width, self.segments, tokens, draws, fresh)
 
     def attend(
@@ -213,8 +216,8 @@ class TorchKernels:
     def of_draft(self, stops: bool) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def embed(self, inputs: StaticInputs, embedding: Tensor, dtype: torch.dtype) -> Tensor:
-        return embedding.index_select(0, inputs.tokens.clamp(min=0)).to(dtype)
+    def embed(self, inputs: StaticInputs, embedding: Tensor, dtype: torch.dtype, norm: Tensor) -> tuple[Tensor, Any]:
+        return embedding.index_select(0, inputs.tokens.clamp(min=0)).to(dtype), None
 
     def attend(
         self, qkv: Tensor, norm: Tensor | None, epsilon: float, layer: int, batch: PagedBatch, window: int, sinks: int

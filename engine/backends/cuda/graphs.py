@@ -11,7 +11,7 @@ import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ from engine.model.attention import AttentionBatch
 from engine.model.decoder import Draws, ModelWeights, Step
 from engine.model.linear import Linear
 from engine.model.torch_decoder import TorchDecoder
-from engine.plans import SKIP, TARGET, Variants
+from engine.plans import SKIP, Variants
 from engine.sampling.sample import PendingSample, Sampler
 from engine.tensors import to_device
 
@@ -40,10 +40,13 @@ class FusedLinear(Linear, Protocol):
 
     most: int
 
-    def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """Multiply the RMSNorm of x: x [rows, in], norm [in] -> [rows, out]."""
+    def add_before(self, x: Tensor, residual: Tensor, norm: Tensor) -> tuple[Tensor, Any]:
+        """Do as `add` does, and prepare the RMSNorm by norm [out] that comes next, if that saves time."""
 
-    def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
+    def normed(self, x: Tensor, prepared: Any, norm: Tensor, epsilon: float) -> Tensor:
+        """Multiply the RMSNorm of x: x [rows, in], norm [in] -> [rows, out]. `prepared`: by a layer before, or None."""
+
+    def gated(self, x: Tensor, prepared: Any, norm: Tensor, epsilon: float) -> Tensor:
         """Do the same and return silu(first half of the outputs) · second half: [rows, out / 2]."""
 
 
@@ -59,9 +62,9 @@ class _Key(NamedTuple):
 class _Pass:
     """A pass over fixed memory. `launch` runs it and leaves results here and in the inputs of its layout."""
 
-    out: Tensor
-    logits: Tensor
-    states: list[Tensor] = field(default_factory=list)
+    out: Tensor = field(init=False)
+    logits: Tensor = field(init=False)
+    states: list[Tensor] = field(init=False)
     launch: Callable[[], None] = lambda: None
 
 
@@ -79,27 +82,6 @@ class GraphedDecoder(TorchDecoder):
         self._record = Recorder(self.device) if self.device.type == "cuda" else repeat
         self._stops = False  # whether the last pass may have ended a draft
         self._divided = False  # whether the log has said that a pass was divided
-
-    def attend(self, layer: int, x: Tensor, batch: AttentionBatch, variant: int = TARGET) -> Tensor:
-        weights, epsilon = self._layers[variant][layer], self.spec.norm_eps
-        product = weights.qkv
-        if not isinstance(product, FusedLinear) or not isinstance(batch, PagedBatch) or len(x) > product.most:
-            return super().attend(layer, x, batch, variant)
-        qkv = product.normed(x, weights.attention_norm, epsilon)
-        return weights.output.add(batch.attend(layer, qkv, variant, weights.qk_norm, epsilon), x)
-
-    def mlp(self, layer: int, x: Tensor, variant: int = TARGET) -> Tensor:
-        weights = self._layers[variant][layer]
-        product = weights.gate_up
-        if not isinstance(product, FusedLinear) or len(x) > product.most:
-            return super().mlp(layer, x, variant)
-        return weights.down.add(product.gated(x, weights.mlp_norm, self.spec.norm_eps), x)
-
-    def head(self, x: Tensor, variant: int = TARGET) -> Tensor:
-        product = self._heads[variant]
-        if not isinstance(product, FusedLinear) or len(x) > product.most:
-            return super().head(x, variant)
-        return product.normed(x, self._norm, self.spec.norm_eps)
 
     def run(
         self, x: Tensor, batch: AttentionBatch, record: list[Tensor] | None = None, *, variants: Variants | None = None
@@ -150,7 +132,7 @@ class GraphedDecoder(TorchDecoder):
     def _divide(
         self, tokens: Sequence[int] | Tensor, batch: PagedBatch, plans: Sequence[Variants], draws: Draws
     ) -> Step:
-        """Run the rows of each plan as a pass of its own; every row is a request and draws."""
+        """Run the rows of each plan as a pass of its own; every row is a request and draws. tokens, plans [rows]."""
         if not self._divided:
             log.info("requests that draft with different variants of a sublayer draft one after another")
             self._divided = True
@@ -166,13 +148,13 @@ class GraphedDecoder(TorchDecoder):
         return Step(PendingSample(results), nothing, nothing)
 
     def _run(self, key: _Key, batch: PagedBatch, masks: Tensor) -> _Pass:
-        """Run a pass whose inputs are loaded; record it if its key recurs."""
+        """Run a pass whose inputs are loaded, and masks [rows, 2·layers]; record it if its key recurs."""
         found = self._passes.get(key)
         if found is not None:
             self._passes.move_to_end(key)
             found.launch()
             return found
-        made = _Pass(masks, masks)
+        made = _Pass()
 
         def once() -> None:
             with self._kernels.of_draft(key.stops):
@@ -193,16 +175,47 @@ class GraphedDecoder(TorchDecoder):
         return made
 
     def _compute(self, made: _Pass, key: _Key, batch: PagedBatch, masks: Tensor) -> None:
-        x = self._kernels.embed(batch.inputs, self.weights.embedding, self.dtype)
+        """Launch all kernels of a pass, from tokens to draws; masks [rows, 2·layers]."""
+        sublayers, after, norms = key.variants[:-1], self._norm, []
+        for index in reversed(range(len(sublayers))):  # the norm after each sublayer is that of the next one that runs
+            norms.append(after)
+            if sublayers[index] != SKIP:
+                weights = self._layers[sublayers[index]][index // 2]
+                after = weights.mlp_norm if index % 2 else weights.attention_norm
+        x, prepared = self._kernels.embed(batch.inputs, self.weights.embedding, self.dtype, after)
         states = [x]
-        for index in range(self.spec.sublayers):
-            if key.variants[index] != SKIP:
-                y = self.sublayer(index, x, batch, key.variants[index])
-                x = torch.where(masks[:, index, None], y, x) if key.masked else y
+        for index, variant in enumerate(sublayers):
+            if variant != SKIP:
+                y, prepared = self._fused(index, x, prepared, batch, variant, norms[-1 - index])
+                if key.masked:
+                    y, prepared = torch.where(masks[:, index, None], y, x), None
+                x = y
             states.append(x)
         made.out, made.states = x, states if key.recorded else []
-        made.logits = self.head(x, key.variants[-1])
+        head = self._heads[key.variants[-1]]
+        if isinstance(head, FusedLinear) and len(x) <= head.most:
+            made.logits = head.normed(x, prepared, self._norm, self.spec.norm_eps)
+        else:
+            made.logits = self.head(x, key.variants[-1])
         self._kernels.draw(made.logits, batch.inputs)
+
+    def _fused(
+        self, index: int, x: Tensor, prepared: Any, batch: PagedBatch, variant: int, after: Tensor
+    ) -> tuple[Tensor, Any]:
+        """Run a sublayer: x [rows, hidden], and its norm as `prepared` before, -> the same for the norm `after` it."""
+        layer, is_mlp = divmod(index, 2)
+        weights, epsilon = self._layers[variant][layer], self.spec.norm_eps
+        first, last = (weights.gate_up, weights.down) if is_mlp else (weights.qkv, weights.output)
+        if not (isinstance(first, FusedLinear) and isinstance(last, FusedLinear)):
+            return self.sublayer(index, x, batch, variant), None
+        if len(x) > min(first.most, last.most):
+            return self.sublayer(index, x, batch, variant), None
+        if is_mlp:
+            inner = first.gated(x, prepared, weights.mlp_norm, epsilon)
+        else:
+            qkv = first.normed(x, prepared, weights.attention_norm, epsilon)
+            inner = batch.attend(layer, qkv, variant, weights.qk_norm, epsilon)
+        return last.add_before(inner, x, after)
 
     def _masks_of(self, layout: Layout) -> Tensor:
         """Return the memory of a layout's masks [rows, 2·layers]: which sublayers run for each row."""
@@ -218,7 +231,7 @@ def _portable(batch: AttentionBatch) -> AttentionBatch:
 
 
 def _rows(x: Tensor, rows: Sequence[int], dim: int = 0) -> Tensor:
-    """Select rows of x in a dimension: a view if they are the first ones."""
+    """Select rows of x [.., rows, ..] in a dimension: a view if they are the first ones."""
     if list(rows) == [*range(len(rows))]:
         return x.narrow(dim, 0, len(rows))
     return x.index_select(dim, to_device(rows, x.device))

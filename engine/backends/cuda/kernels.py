@@ -17,7 +17,7 @@ from torch import Tensor
 
 from engine.backends.cuda.attention import MOST_WIDTH, PagedBatch, StaticInputs
 from engine.backends.cuda.launch import Launch, begin
-from engine.backends.cuda.products import shared_memory
+from engine.backends.cuda.products import Prepared, prepare, shared_memory
 
 _BLOCKS = (128, 64)  # keys at a time, with and without _BLOCK_MEMORY
 _BLOCK_MEMORY = 200_000  # bytes of a multiprocessor's shared memory
@@ -32,16 +32,22 @@ _JOINED = 16  # rows whose parts are joined at once
 
 @triton.jit
 def _embed(
-    tokens, fresh, embedding, out, hidden, alive, VALUES: tl.constexpr, EARLY: tl.constexpr
+    tokens, fresh, embedding, norm, out, scaled, squares, rows, hidden, alive,
+    PREPARES: tl.constexpr, VALUES: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """Copy the embedding [vocab, hidden] of each token to out [rows, hidden]. A fresh draft becomes alive."""
-    row, place = tl.program_id(0), tl.program_id(1) * VALUES + tl.arange(0, VALUES)
+    row, part = tl.program_id(0), tl.program_id(1)
+    column = part * VALUES + tl.arange(0, VALUES)
     begin(None, EARLY)
     if alive is not None and tl.load(fresh) != 0:
         tl.store(alive, 1)
     token = tl.maximum(tl.load(tokens + row), 0)  # -1: not a number; verification notices
-    value = tl.load(embedding + token * hidden + place, mask=place < hidden)
-    tl.store(out + row * hidden + place, value.to(out.dtype.element_ty), mask=place < hidden)
+    value = tl.load(embedding + token * hidden + column, mask=column < hidden, other=0.0).to(out.dtype.element_ty)
+    place = row * hidden + column
+    tl.store(out + place, value, mask=column < hidden)
+    if PREPARES:
+        weight = tl.load(norm + column, mask=column < hidden, other=0.0)
+        prepare(value, weight, scaled, squares, place, row, rows, part, column < hidden, 0)
 
 
 @triton.jit
@@ -283,13 +289,17 @@ class TritonKernels:
     def of_draft(self, stops: bool) -> AbstractContextManager[None]:
         return self._launch.of_draft(stops)
 
-    def embed(self, inputs: StaticInputs, embedding: Tensor, dtype: torch.dtype) -> Tensor:
+    def embed(
+        self, inputs: StaticInputs, embedding: Tensor, dtype: torch.dtype, norm: Tensor
+    ) -> tuple[Tensor, Prepared | None]:
         rows, hidden = len(inputs.tokens), embedding.shape[1]
-        out = torch.empty(rows, hidden, dtype=dtype, device=embedding.device)
-        _embed[(rows, triton.cdiv(hidden, _VALUES))](
-            inputs.tokens, inputs.fresh, embedding, out, hidden, VALUES=_VALUES, **self._launch.options
-        )
-        return out
+        out, programs = torch.empty(rows, hidden, dtype=dtype, device=embedding.device), triton.cdiv(hidden, _VALUES)
+        prepared = Prepared.of(out, programs) if dtype == torch.bfloat16 else None
+        _embed[(rows, programs)](
+            inputs.tokens, inputs.fresh, embedding, norm, out, *(prepared or (None, None)), rows, hidden,
+            PREPARES=prepared is not None, VALUES=_VALUES, **self._launch.options,
+        )  # fmt: skip
+        return out, prepared
 
     def attend(
         self, qkv: Tensor, norm: Tensor | None, epsilon: float, layer: int, batch: PagedBatch, window: int, sinks: int

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.backends.cuda.launch import Launch
 from engine.backends.cuda.packed import PackedRowsLinear
-from engine.backends.cuda.products import ROWS, normalise, product
+from engine.backends.cuda.products import ROWS, Prepared, normalise, product
 from engine.model.linear import Linear, PlainLinear, Release
 from engine.model.low_bit import GROUP, lowered
 from engine.quantised.packed import PackedRows
@@ -68,20 +68,17 @@ class RowsLinear(PlainLinear):
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         return super().add(x, residual) if len(x) > self.most else self._product(x, residual=residual)
 
-    def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """Multiply the RMSNorm of x [rows ≤ most, in].
+    def add_before(self, x: Tensor, residual: Tensor, norm: Tensor) -> tuple[Tensor, Prepared | None]:
+        # A prepared norm divides after the product that follows, before which float16 could overflow.
+        before = None if x.dtype == torch.float16 else norm
+        return product(x, self._weight, self._launch, bias=self._bias, residual=residual, before=before)
 
-        The kernel's own norm divides after the product, where float16 could overflow: float16 norms first.
-        """
-        if x.dtype == torch.float16:
-            return self._product(normalise(x, norm, epsilon, self._launch))
-        return self._product(x, norm=norm, epsilon=epsilon)
+    def normed(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:
+        return self._product(prepared or normalise(x, norm, epsilon, self._launch), epsilon=epsilon)
 
-    def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
-        """Do the same and return silu(first half) · second half."""
-        if x.dtype == torch.float16:
-            return self._product(normalise(x, norm, epsilon, self._launch), gated=True)
-        return self._product(x, norm=norm, epsilon=epsilon, gated=True)
+    def gated(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:
+        return self._product(prepared or normalise(x, norm, epsilon, self._launch), epsilon=epsilon, gated=True)
 
-    def _product(self, x: Tensor, **fused: Any) -> Tensor:
-        return product(x, self._weight, self._launch, bias=self._bias, **fused)
+    def _product(self, x: Tensor | Prepared, **fused: Any) -> Tensor:
+        """Multiply x [rows ≤ most, in]."""
+        return product(x, self._weight, self._launch, bias=self._bias, **fused)[0]

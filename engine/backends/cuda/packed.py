@@ -25,7 +25,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.backends.cuda.launch import Launch, begin
-from engine.backends.cuda.products import normalise, shared_memory
+from engine.backends.cuda.products import Prepared, normalise, shared_memory
 from engine.quantised.packed import Factors, PackedRows, unpack_weights
 
 _ROWS = (16, 32)  # least and most rows of a tile, padding included
@@ -267,10 +267,13 @@ class PackedRowsLinear:
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         return self._product(x, residual)
 
-    def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
+    def add_before(self, x: Tensor, residual: Tensor, norm: Tensor) -> tuple[Tensor, Prepared | None]:
+        return self._product(x, residual), None
+
+    def normed(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:
         return self._product(normalise(x, norm, epsilon, self._launch))
 
-    def gated(self, x: Tensor, norm: Tensor, epsilon: float) -> Tensor:
+    def gated(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:
         x = normalise(x, norm, epsilon, self._launch)
         if self._paired:
             return self._product(x, gated=True)

@@ -22,15 +22,30 @@ ROWS = (16, 32)  # least and most rows of a tile, padding included
 
 
 @triton.jit
+def prepare(value, norm, scaled, squares, place, row, rows, part, wanted, AXIS: tl.constexpr):
+    """Prepare the RMSNorm of values that were just stored: store value · norm, and the part's sum of squares.
+
+    value [.., ..] in the dtype of the output, whose axis AXIS is that of features; norm has its shape or broadcasts.
+    Squares are added in float64, where their order hardly matters.
+    """
+    wide = value.to(tl.float32)
+    tl.store(scaled + place, (wide * norm.to(tl.float32)).to(scaled.dtype.element_ty), mask=wanted)
+    total = tl.sum(tl.where(wanted, wide * wide, 0.0).to(tl.float64), AXIS)
+    tl.store(squares + part * rows + row, total.to(tl.float32), mask=row < rows)
+
+
+@triton.jit
 def _product(
-    x, weight, norm, bias, residual, out, outputs, inputs, rows, epsilon, alive,
-    NORMED: tl.constexpr, GATED: tl.constexpr, BIASED: tl.constexpr, ADDED: tl.constexpr, WHOLE: tl.constexpr,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
+    x, weight, squares, bias, residual, norm, out, scaled, sums_out, outputs, inputs, rows, epsilon, parts, alive,
+    NORMED: tl.constexpr, GATED: tl.constexpr, BIASED: tl.constexpr, ADDED: tl.constexpr, PREPARES: tl.constexpr,
+    WHOLE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr, PARTS: tl.constexpr,
+    AHEAD: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """Compute BLOCK outputs of all rows.
 
     weight [outputs (twice that if GATED), inputs]; out, residual [rows, outputs]. WHOLE: `inputs` is a multiple of
-    DEPTH. AHEAD: lines of 128 bytes of each output that are asked for before the kernel waits.
+    DEPTH. AHEAD: lines of 128 bytes of each output that are asked for before the kernel waits. NORMED: x was prepared,
+    squares [parts, rows]. PREPARES: `prepare` for norm [outputs].
     """
     n = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
     row, k = tl.arange(0, ROWS), tl.arange(0, DEPTH)
@@ -41,10 +56,12 @@ def _product(
         prefetch(weight + tl.minimum(lines, outputs.to(tl.int64) * inputs - 1))
     if not begin(alive, EARLY):
         return
+    if NORMED:
+        part = tl.arange(0, PARTS)[:, None]
+        found = tl.load(squares + part * rows + row[None, :], mask=(part < parts) & there[None, :], other=0.0)
     source = x + row[None, :] * inputs + k[:, None]
     sums = tl.zeros([BLOCK, ROWS], tl.float32)
     others = tl.zeros([BLOCK, ROWS], tl.float32)
-    squares = tl.zeros([DEPTH, ROWS], tl.float32)
     for base in range(0, inputs, DEPTH):
         if WHOLE:
             read, seen = wanted[:, None], there[None, :]
@@ -52,19 +69,13 @@ def _product(
             read = wanted[:, None] & (base + k < inputs)[None, :]
             seen = there[None, :] & (base + k < inputs)[:, None]
         w = tl.load(weights + base, mask=read, other=0.0)
-        if GATED:
-            u = tl.load(weights + outputs.to(tl.int64) * inputs + base, mask=read, other=0.0)
         y = tl.load(source + base, mask=seen, other=0.0)
-        if NORMED:
-            wide = y.to(tl.float32)
-            squares += wide * wide
-            scale = tl.load(norm + base + k) if WHOLE else tl.load(norm + base + k, mask=base + k < inputs, other=0.0)
-            y = (wide * scale.to(tl.float32)[:, None]).to(w.dtype)
         sums = tl.dot(w, y, sums)
         if GATED:
+            u = tl.load(weights + outputs.to(tl.int64) * inputs + base, mask=read, other=0.0)
             others = tl.dot(u, y, others)
     if NORMED:
-        factor = tl.rsqrt(tl.sum(squares, 0) / inputs + epsilon)
+        factor = tl.rsqrt(tl.sum(found.to(tl.float64), 0).to(tl.float32) / inputs + epsilon)
         sums *= factor[None, :]
         others *= factor[None, :]
     if BIASED:
@@ -77,7 +88,26 @@ def _product(
     both = wanted[:, None] & there[None, :]
     if ADDED:
         sums += tl.load(residual + place, mask=both, other=0.0).to(tl.float32)
-    tl.store(out + place, sums.to(out.dtype.element_ty), mask=both)
+    value = sums.to(out.dtype.element_ty)
+    tl.store(out + place, value, mask=both)
+    if PREPARES:
+        weight_after = tl.load(norm + n, mask=wanted, other=0.0)[:, None]
+        prepare(value, weight_after, scaled, sums_out, place, row, rows, tl.program_id(0), both, 0)
+
+
+class Prepared(NamedTuple):
+    """What the kernel that computed x [rows, width] leaves for the RMSNorm after it.
+
+    A product of x · weight of the norm, divided by the root of the mean square, is the product of the RMSNorm.
+    """
+
+    scaled: Tensor  # [rows, width]
+    squares: Tensor  # sums of squares [parts, rows], float32
+
+    @classmethod
+    def of(cls, x: Tensor, parts: int) -> Prepared:
+        """Return room for what `parts` programs leave of x [rows, width]."""
+        return cls(torch.empty_like(x), torch.empty(parts, len(x), dtype=torch.float32, device=x.device))
 
 
 class Tiles(NamedTuple):
@@ -111,33 +141,39 @@ def shared_memory(device: torch.device) -> int:
 
 
 def product(
-    x: Tensor,
+    x: Tensor | Prepared,
     weight: Tensor,
     launch: Launch,
     *,
-    norm: Tensor | None = None,
     epsilon: float = 0.0,
     gated: bool = False,
     bias: Tensor | None = None,
     residual: Tensor | None = None,
+    before: Tensor | None = None,
     cut: Tiles | None = None,
-) -> Tensor:
+) -> tuple[Tensor, Prepared | None]:
     """Compute x · weightᵀ + bias: x [rows ≤ 32, inputs], weight [outputs, inputs] -> [rows, outputs].
 
-    `norm` [inputs]: multiply RMSNorm(x). `gated`: return silu(first half of the outputs) · second half.
-    `residual` [rows, outputs]: add it last. `cut`: the tiling, chosen by default.
+    x is prepared: multiply its RMSNorm, with `epsilon`. `gated`: return silu(first half of the outputs) · second half.
+    `residual` [rows, outputs]: add it last. `before` [outputs]: prepare the RMSNorm by this weight, which comes next.
+    `cut`: the tiling, chosen by default.
     """
-    rows, inputs = x.shape
+    values, squares = x if isinstance(x, Prepared) else (x, None)
+    rows, inputs = values.shape
     outputs = weight.shape[0] // (2 if gated else 1)
-    cut = cut or tiles(outputs, gated, x.device)
-    out = torch.empty(rows, outputs, dtype=x.dtype, device=x.device)
-    _product[(triton.cdiv(outputs, cut.block),)](
-        x, weight, norm, bias, residual, out, outputs, inputs, rows, epsilon,
-        NORMED=norm is not None, GATED=gated, BIASED=bias is not None, ADDED=residual is not None,
-        WHOLE=inputs % cut.depth == 0, ROWS=max(ROWS[0], triton.next_power_of_2(rows)),
-        BLOCK=cut.block, DEPTH=cut.depth, AHEAD=_AHEAD, num_warps=cut.warps, num_stages=cut.stages, **launch.options,
+    cut = cut or tiles(outputs, gated, values.device)
+    out = torch.empty(rows, outputs, dtype=values.dtype, device=values.device)
+    programs, parts = triton.cdiv(outputs, cut.block), 1 if squares is None else len(squares)
+    prepared = None if before is None else Prepared.of(out, programs)
+    _product[(programs,)](
+        values, weight, squares, bias, residual, before, out, *(prepared or (None, None)),
+        outputs, inputs, rows, epsilon, parts,
+        NORMED=squares is not None, GATED=gated, BIASED=bias is not None, ADDED=residual is not None,
+        PREPARES=prepared is not None, WHOLE=inputs % cut.depth == 0, ROWS=max(ROWS[0], triton.next_power_of_2(rows)),
+        BLOCK=cut.block, DEPTH=cut.depth, PARTS=triton.next_power_of_2(parts), AHEAD=_AHEAD,
+        num_warps=cut.warps, num_stages=cut.stages, **launch.options,
     )  # fmt: skip
-    return out
+    return out, prepared
 
 
 @triton.jit
