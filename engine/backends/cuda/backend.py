@@ -16,7 +16,10 @@ _MULTIPLIES_BF16 = (8, 0)  # least compute capability with bf16 products, which 
 
 
 def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
-    """Construct the backend, with Triton kernels where they are available. `device` is a CPU in tests."""
+    """Construct the backend, with Triton kernels where they are available. `device` is a CPU in tests.
+
+    Raises ConfigError if Triton is there but cannot compile or launch.
+    """
     name, kernels = _kernels(device, dtype)
     linear: LinearFactory = PlainLinear
     packing: PackingFactory | None = None
@@ -44,7 +47,11 @@ def _kernels(device: torch.device, dtype: torch.dtype) -> tuple[str, Kernels]:
     capability = torch.cuda.get_device_capability(device)
     try:
         from engine.backends.cuda.kernels import TritonKernels
+        from engine.backends.cuda.launching import check_launches
     except ImportError:  # torch for Windows has no Triton
         return backend_name(dtype, capability, triton=False), TorchKernels()
     name = backend_name(dtype, capability, triton=True)
-    return name, TorchKernels() if name == "paged" else TritonKernels()
+    if name == "paged":
+        return name, TorchKernels()
+    check_launches(device)
+    return name, TritonKernels()
