@@ -13,7 +13,7 @@ from engine.model.linear import Linear, PlainLinear, Release
 from engine.model.low_bit import GROUP, lowered
 from engine.quantised.packed import PackedRows
 
-_LOWERED = 8192  # outputs quantised at a time
+_LOWERED = 1 << 24  # weights quantised at a time, with 20 bytes of temporaries each
 _MANY = 32768  # outputs: only output heads have so many
 
 
@@ -48,7 +48,8 @@ class RowsLinears:
 
     def lower(self, linear: Linear, bits: int, /) -> PackedRowsLinear:
         assert isinstance(linear, RowsLinear)
-        rows = [lowered(part, bits) for part in linear._weight.split(_LOWERED)]  # type: ignore[no-untyped-call]
+        parts = linear._weight.split(max(1, _LOWERED // linear._weight.shape[1]))  # type: ignore[no-untyped-call]
+        rows = [lowered(part, bits) for part in parts]
         return PackedRowsLinear(rows, linear._bias, gated=linear._gated, device=self._device)
 
 
