@@ -30,7 +30,7 @@ def check_launches(device: torch.device) -> None:
     except (RuntimeError, OSError, AssertionError, subprocess.CalledProcessError) as error:
         header = Path(sysconfig.get_path("include", "posix_prefix"), "Python.h")
         unread = isinstance(error, subprocess.CalledProcessError) and not header.exists()
-        problem = f"there is no {header}" if unread else str(error).strip().rstrip(".")
+        problem = f"there is no {header}" if unread else " ".join(str(error).split()).rstrip(".")
         raise ConfigError(
             f"Triton cannot launch kernels on {device}: {problem}. It needs a C compiler (gcc or clang), the headers "
             "of Python (Debian: python3-dev) and NVIDIA's driver; install what is missing, or choose --device cpu"
