@@ -68,8 +68,9 @@ class Design:
 class Grid:
     """Row counts and context lengths to measure.
 
-    `wide` row counts, as of prompts, are measured at the first context and at number `far` only. A `brief` grid has no
-    passes with MLPs beyond the first context: attention alone costs less time, and tells more of scans.
+    `wide` row counts, as of prompts, are measured at the first context and at number `far` only, or the last one before
+    it that has room. A `brief` grid has no passes with MLPs beyond the first context: attention alone costs less time,
+    and tells more of scans.
     """
 
     rows: tuple[int, ...]
@@ -85,7 +86,8 @@ class Grid:
         if len(contexts) < 2:
             longest = length - max(rows + wide)
             contexts = tuple(sorted({min(self.contexts[0], longest // 2), longest} - {0}))
-        far = min(self.far, len(contexts) - 1)
+        roomy = [i for i, n in enumerate(contexts[: self.far + 1]) if n + max(wide, default=0) <= length]
+        far = max([1, *roomy])
         fitting = tuple(r for r in wide if contexts[far] + r <= length)
         return replace(self, rows=rows, contexts=contexts, wide=fitting, far=far)
 
@@ -201,8 +203,8 @@ class Measurement:
         """
         spec, variants = self._decoder.spec, self._variants
         context = min(_SHORT_CONTEXT, self._attention.cache.length - _DRAFT_LENGTH - 1)
-        drafts_otherwise = isinstance(self._decoder, OneCallDecoder) or self._decoder.device.type == "cuda"
-        if not drafts_otherwise or context <= 0:
+        as_passes = self._decoder.device.type == "cpu" and not isinstance(self._decoder, OneCallDecoder)
+        if as_passes or context <= 0:
             return 1.0
         low = [(LOW_BIT,) * len(spec.whole)] if LOW_BIT in variants else []
         exits = [exit_plan(spec.layers, depth) for depth in {spec.layers // 3, spec.layers // 2} if depth]
@@ -265,7 +267,7 @@ class Measurement:
                     yield Design(rows, short, plan)
             yield Design(rows, short, self._half())
             yield Design(rows, short, none, head=False)
-            for context in grid.contexts[grid.far :][:1] if rows in grid.wide else longer:
+            for context in (grid.contexts[grid.far],) if rows in grid.wide else longer:
                 if not grid.brief:
                     yield Design(rows, context, self._decoder.spec.whole)
                 yield Design(rows, context, (TARGET, SKIP) * layers + (TARGET,))

@@ -14,7 +14,7 @@ from engine.draft.costs import CostModel
 from engine.errors import ProfileMismatchError
 from engine.plans import LOW_BIT
 from engine.runtime.build import LoadedModel
-from engine.runtime.measure import QUICK, THOROUGH, Design, Grid, Measurement, find_or_measure
+from engine.runtime.measure import QUICK, THOROUGH, Design, Grid, Measurement, find_or_measure, thorough_grid
 from profiles import store
 from profiles.fit import price
 from profiles.schema import LatencyProfile
@@ -34,6 +34,12 @@ def test_no_pass_goes_beyond_the_context(grid: Grid, length: int) -> None:
     assert max(within.contexts) + max(within.rows) <= length
     for rows in within.wide:  # at the first context, and at this one
         assert within.contexts[within.far] + rows <= length
+
+
+@pytest.mark.parametrize(("length", "far"), [(4096, 2), (8192, 2), (40960, 3)])
+def test_a_gpu_times_wide_passes_at_the_longest_context_with_room_for_them(length: int, far: int) -> None:
+    grid = thorough_grid("cuda", length).within(length)
+    assert (grid.wide, grid.far) == (THOROUGH["cuda"].wide, far)
 
 
 @pytest.mark.parametrize(("seconds", "repetitions"), [(0.02, 3), (1.0, 1)])
