@@ -21,7 +21,7 @@ from engine.runtime.machine import free_memory
 log = logging.getLogger("knapserve.engine")
 
 _SHARE = 0.4  # of free memory, for the K/V cache
-_GPU_SHARE = 0.9  # the same on a GPU, less `pass_bytes`; of vLLM's --gpu-memory-utilization it is the default too
+_GPU_SHARE = 0.9  # the same on a GPU, less `pass_bytes`; vLLM's --gpu-memory-utilization has this default
 _PROMPT_ROWS, _WIDTH = 2048, 16  # most rows of a pass, and of a request that drafts
 _REPACKED = 8  # bytes a weight of the output head while a GPU makes the copy, 7.4 measured
 _PAGES_PER_SEQUENCE = 2  # capacity, in whole contexts of all sequences: the second half is for shared prefixes
@@ -58,9 +58,9 @@ def cache_size(config: EngineConfig, spec: ModelSpec, length: int, backend: Back
     blocks_per_slab = -(-length // config.block_size)
     budget = config.kv_cache_memory
     if not isinstance(budget, int):
-        free, default = free_memory(device), budget is None
-        budget = int((_SHARE if budget is None else budget) * free)
-        if default and device.type == "cuda":
+        free = free_memory(device)
+        budget = int((budget or _SHARE) * free)
+        if config.kv_cache_memory is None and device.type == "cuda":
             budget = max(budget, int(_GPU_SHARE * free) - pass_bytes(config, spec, length, backend.cache_dtype))
     capacity = budget // block_bytes
     if capacity < blocks_per_slab and (config.max_model_len is not None or capacity < 2):
