@@ -3,14 +3,16 @@
 ARG PYTHON=3.11
 FROM python:${PYTHON}-slim-bookworm
 
-# g++ stays: the native kernels are compiled for the CPU they run on, and on CUDA Triton compiles its launchers.
+# g++ stays: the native kernels are compiled for the CPU they run on, and on CUDA Triton compiles its launchers, with the
+# headers of Python that this base has in /usr/local/include.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++ \
     && rm -rf /var/lib/apt/lists/*
 
 # Settings are KNAPSERVE_… variables or flags. What lasts (profiles, plans, hub downloads) is in /var/lib/knapserve, what
-# can be made again (compiled kernels) in /var/cache/knapserve.
+# can be made again (compiled kernels) in /var/cache/knapserve. NVIDIA's driver, libcuda included, comes from the host: the
+# container toolkit tells ldconfig, but device plugins such as GKE's only mount it in /usr/local/nvidia.
 ENV PYTHONUNBUFFERED=1 \
     PIP_NO_CACHE_DIR=1 \
     PIP_ROOT_USER_ACTION=ignore \
@@ -20,7 +22,8 @@ ENV PYTHONUNBUFFERED=1 \
     XDG_DATA_HOME=/var/lib \
     HF_HOME=/var/lib/knapserve/huggingface \
     XDG_CACHE_HOME=/var/cache/knapserve \
-    TRITON_CACHE_DIR=/var/cache/knapserve/triton
+    TRITON_CACHE_DIR=/var/cache/knapserve/triton \
+    LD_LIBRARY_PATH=/usr/local/nvidia/lib64
 
 # torch first and pinned, as in the Makefile: a layer of its own, and for CPU a build without gigabytes of CUDA libraries.
 ARG DEVICE=cpu

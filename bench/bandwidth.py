@@ -16,23 +16,22 @@ from engine.runtime.build import LoadedModel
 
 _BYTES = 512 << 20  # far beyond any cache
 _PIECE = 2 << 20  # bytes of one read
-# Reads that a GPU queues: launching one takes almost as long as the read itself.
-_QUEUED_READS = 8
+_GPU_BYTES, _QUEUED_READS = 1 << 30, 9  # of a read that a GPU queues, a quarter of a millisecond; launches take less
 
 
 class ReadBandwidth:
     """Times reads of half a gigabyte by all threads. Several reads average out other load.
 
     On a CPU, the model's own weights are read if they are large enough: parts of memory may differ
-    in speed.
+    in speed. A GPU's own clock times its reads.
     """
 
     def __init__(self, model: LoadedModel, *, size: int = _BYTES) -> None:
-        """Prepare reads of about `size` bytes."""
+        """Prepare reads of about `size` bytes, on a CPU."""
         self._model, device = model, model.decoder.device
         self._observed: list[float] = []  # bytes per second
         if device.type != "cpu":
-            self.pieces = [torch.ones(size // 8, dtype=torch.int64, device=device)] * _QUEUED_READS
+            self.pieces = [torch.ones(_GPU_BYTES // 8, dtype=torch.int64, device=device)] * _QUEUED_READS
             return
         weights = [piece for weight in model.decoder.weights.matrices for piece in _pieces(weight)]
         read = sum(piece.nbytes for piece in weights)
@@ -42,15 +41,23 @@ class ReadBandwidth:
         self._pool = ThreadPoolExecutor(model.key.threads)
 
     def observe(self) -> None:
-        """Time one read."""
-        started = self._model.clock.now()
+        """Time one read. On a GPU, the first of the queue is not timed: the others are launched meanwhile."""
         if self._model.decoder.device.type != "cpu":
-            torch.stack([piece.sum() for piece in self.pieces]).sum().item()
+            first, *timed = self.pieces
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+            first.sum()
+            begin.record()
+            for piece in timed:
+                piece.sum()
+            end.record()
+            end.synchronize()
+            seconds = begin.elapsed_time(end) / 1e3
         else:
-            for _ in self._pool.map(_read, self.pieces):
+            started, timed = self._model.clock.now(), self.pieces
+            for _ in self._pool.map(_read, timed):
                 pass
-        seconds = self._model.clock.now() - started
-        self._observed.append(sum(piece.nbytes for piece in self.pieces) / seconds)
+            seconds = self._model.clock.now() - started
+        self._observed.append(sum(piece.nbytes for piece in timed) / seconds)
 
     def share(self, plain: Totals) -> dict[str, float]:
         """Return the bytes per second that plain decoding reads, and their share of the bandwidth.

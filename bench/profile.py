@@ -80,7 +80,8 @@ def _models() -> dict[str, str | None]:
 
 def _saved_shapes(config: EngineConfig) -> set[str]:
     """Return the shapes with a thorough profile of this hardware. Raises ConfigError."""
-    name = hardware(choices.choose_device(config.device))
+    device = choices.choose_device(config.device)
+    name = hardware(device)
     path = store.path_of(name, config.profile_dir or store.default_directory())
     try:
         profiles = store.load(path) if path.exists() else []
@@ -90,7 +91,7 @@ def _saved_shapes(config: EngineConfig) -> set[str]:
         profile.key.shape
         for profile in profiles
         if profile.key.hardware == name
-        and {*THOROUGH.rows} <= {*profile.rows}
+        and {*THOROUGH[device.type].rows} <= {*profile.rows}
         and (profile.key.draft_bits or config.draft_bits == "none" or profile.key.dtype != "bfloat16")
     }
 
@@ -99,7 +100,8 @@ def _measure(repetitions: int, config: EngineConfig) -> dict[str, Any]:
     """Measure, fit, save and print one model's profile. Returns a summary. Raises ConfigError."""
     model = LoadedModel(config, profile=_PLACEHOLDER)
     measurement = Measurement(model.decoder, model.attention, model.clock)
-    grid, progress = thorough_grid(model.attention.cache.length), progress_bar("measuring passes")
+    grid = thorough_grid(model.decoder.device.type, model.attention.cache.length)
+    progress = progress_bar("measuring passes")
     measured = measurement.thorough(model.key, grid, repetitions=repetitions, progress=progress)
     profile, spec = measured.profile, model.spec
     path = _save(profile, config)

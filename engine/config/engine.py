@@ -68,8 +68,11 @@ class EngineConfig:
         parse=int,
     )
     prefill_stall: float = setting(0.06, "maximum seconds of a round that processes prompts, if the model allows it")
-    kv_cache_memory: int | float = setting(
-        0.4, "memory of the K/V cache: a size (4GiB) or a share of free memory (0.4)", parse=parse_memory
+    kv_cache_memory: int | float | None = setting(
+        None,
+        "memory of the K/V cache: a size (4GiB) or a share of free memory (0.4); default: 0.4, on a GPU 0.9 less what "
+        "passes need",
+        parse=parse_memory,
     )
     block_size: int = setting(16, "tokens per block of the K/V cache", limits=COUNT)
     grammar: GrammarConfig = GrammarConfig()

@@ -90,7 +90,8 @@ class CostModel:
 
         Seconds include the time outside passes, and are linear between the row counts.
         """
-        requests, knots = len(contexts), _knots(self.profile.rows, most)
+        requests = len(contexts)
+        knots = _knots(self.profile.rows, requests, most)
         factor, outside = self.factor(VERIFY), requests * self._outside
         return knots, [factor * self._price(self._all, n, contexts, n / requests) + outside for n in knots]
 
@@ -217,9 +218,9 @@ def _rounded_mean(contexts: Sequence[int]) -> int:
 
 
 @cache
-def _knots(profiled: tuple[int, ...], most: int) -> list[int]:
-    """Return ascending row counts up to `most`, between which prices are linear."""
-    return sorted({rows for rows in profiled if rows < most} | {most})
+def _knots(profiled: tuple[int, ...], requests: int, most: int) -> list[int]:
+    """Return ascending row counts up to `most`, between which prices are linear, of all rows or of each request's."""
+    return sorted({rows for n in profiled for rows in (n, n * requests) if rows < most} | {most})
 
 
 def _within(x: float, most: float) -> float:

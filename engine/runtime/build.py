@@ -75,8 +75,8 @@ class LoadedModel:
         self.size = cache_size(config, self.spec, self.length, backend, device)
         if self.size.length < self.length:
             log.warning(
-                "contexts are limited to %d of the model's %d tokens, which is what --kv-cache-memory %s has room for",
-                *(self.size.length, self.length, config.kv_cache_memory),
+                "contexts are limited to %d of the model's %d tokens: --kv-cache-memory has no room for more",
+                *(self.size.length, self.length),
             )
             self.length = self.size.length
         self.attention = backend.attention(self.spec, self.size)

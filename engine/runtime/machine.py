@@ -34,9 +34,11 @@ def container_cores(group: Path) -> Iterator[int]:
 def free_memory(device: torch.device) -> int:
     """Return the bytes that this process can allocate on the device.
 
-    On a CPU, memory of the page cache counts as free, and a container's limit applies.
+    On a CPU, memory of the page cache counts as free, and a container's limit applies. On a GPU, torch's cache of
+    freed memory is emptied first.
     """
     if device.type == "cuda":
+        torch.cuda.empty_cache()
         return int(torch.cuda.mem_get_info(device)[0])
     try:
         lines = Path("/proc/meminfo").read_text("utf-8").splitlines()

@@ -68,14 +68,16 @@ class Design:
 class Grid:
     """Row counts and context lengths to measure.
 
-    `wide` row counts, as of prompts, are measured at the first two contexts only. A `brief` grid has no passes
-    with MLPs beyond the first context: attention alone costs less time, and tells more of scans.
+    `wide` row counts, as of prompts, are measured at the first context and at number `far` only, or the last one before
+    it that has room. A `brief` grid has no passes with MLPs beyond the first context: attention alone costs less time,
+    and tells more of scans.
     """
 
     rows: tuple[int, ...]
     contexts: tuple[int, ...]
     wide: tuple[int, ...] = ()
     brief: bool = False
+    far: int = 1
 
     def within(self, length: int) -> Grid:
         """Return the part of the grid that fits into `length` tokens, with at least two contexts."""
@@ -84,29 +86,39 @@ class Grid:
         if len(contexts) < 2:
             longest = length - max(rows + wide)
             contexts = tuple(sorted({min(self.contexts[0], longest // 2), longest} - {0}))
-        return replace(
-            self, rows=rows, contexts=contexts, wide=tuple(r for r in wide if contexts[:2][-1] + r <= length)
-        )
+        roomy = [i for i, n in enumerate(contexts[: self.far + 1]) if n + max(wide, default=0) <= length]
+        far = max([1, *roomy])
+        fitting = tuple(r for r in wide if contexts[far] + r <= length)
+        return replace(self, rows=rows, contexts=contexts, wide=fitting, far=far)
 
 
-QUICK = Grid((1, 2, 4, 8), (_SHORT_CONTEXT, 1536), (16, 32), brief=True)
+# Passes on CUDA are as wide as the next power of two (engine/backends/cuda/attention.py), so that costs rise in steps
+# after 2^k rows. Beyond 16 rows, kernels are launched one by one: 16, 64 and 512 rows take 5, 24 and 36 ms on an H200
+# (profiles/data). Two such counts price further rows; a single one would continue the jump.
+_LAYOUTS = (1, 2, 3, 4, 5, 8, 9, 16)
+QUICK = {
+    "cpu": Grid((1, 2, 4, 8), (_SHORT_CONTEXT, 1536), (16, 32), brief=True),
+    "cuda": Grid(_LAYOUTS, (_SHORT_CONTEXT, 1536), (64, 512), brief=True),
+}
 COPY = Grid((1, 4, 16), (_SHORT_CONTEXT, 1536), brief=True)  # the grid for a copy's costs
-THOROUGH = Grid(
-    (1, 2, 3, 4, 6, 8, 12, 16), (_SHORT_CONTEXT, 512, 2048, 8192, 16384, 32768, 65536, 131072), (32, 64, 128, 256, 512)
-)
+_CONTEXTS, _WIDE = (_SHORT_CONTEXT, 512, 2048, 8192, 16384, 32768, 65536, 131072), (32, 64, 128, 256, 512)
+# Over 512 tokens, a GPU scans in less time than launches of wide passes vary by; over 8,192 it does not.
+THOROUGH = {"cpu": Grid((1, 2, 3, 4, 6, 8, 12, 16), _CONTEXTS, _WIDE), "cuda": Grid(_LAYOUTS, _CONTEXTS, _WIDE, far=3)}
 
 
-def quick_grid(length: int, most: int) -> Grid:
+def quick_grid(device: str, length: int, most: int) -> Grid:
     """Return the quick grid for contexts of up to `length` tokens, with the longest, or one of `most` tokens."""
-    longest = min(length - max(QUICK.rows), most)
-    contexts = (*QUICK.contexts, longest) if longest > 2 * QUICK.contexts[-1] else QUICK.contexts
-    return replace(QUICK, contexts=contexts).within(length)
+    quick = QUICK[device]
+    longest = min(length - max(quick.rows), most)
+    contexts = (*quick.contexts, longest) if longest > 2 * quick.contexts[-1] else quick.contexts
+    return replace(quick, contexts=contexts).within(length)
 
 
-def thorough_grid(length: int) -> Grid:
+def thorough_grid(device: str, length: int) -> Grid:
     """Return the thorough grid for contexts of up to `length` tokens, the longest included."""
-    longest = length - max(THOROUGH.rows)
-    return replace(THOROUGH, contexts=(*(n for n in THOROUGH.contexts if n < 0.75 * longest), longest))
+    thorough = THOROUGH[device]
+    longest = length - max(thorough.rows)
+    return replace(thorough, contexts=(*(n for n in thorough.contexts if n < 0.75 * longest), longest))
 
 
 @dataclass(slots=True)
@@ -142,8 +154,9 @@ class Measurement:
     ) -> LatencyProfile:
         """Measure `grid`, or the quick grid, for about `budget` seconds, and fit. `progress` gets the share done."""
         length, spec = self._attention.cache.length, self._decoder.spec
-        most = _LONGEST[self._decoder.device.type] // bytes_per_token(spec, self._decoder.dtype)
-        designs = list(self._designs(grid.within(length) if grid else quick_grid(length, most)))
+        device = self._decoder.device.type
+        most = _LONGEST[device] // bytes_per_token(spec, self._decoder.dtype)
+        designs = list(self._designs(grid.within(length) if grid else quick_grid(device, length, most)))
         started = self._clock.now()
 
         def share_done(repetition: int) -> float:
@@ -186,18 +199,19 @@ class Measurement:
         """Return the measured time of a pass within a draft, divided by its price in the profile: the median.
 
         The whole model runs between drafts, as in a round, so that its weights displace the drafter's in the
-        processor's caches.
+        processor's caches. A GPU records a plan's passes during its first draft, which the median ignores.
         """
         spec, variants = self._decoder.spec, self._variants
         context = min(_SHORT_CONTEXT, self._attention.cache.length - _DRAFT_LENGTH - 1)
-        if not isinstance(self._decoder, OneCallDecoder) or context <= 0:
+        as_passes = self._decoder.device.type == "cpu" and not isinstance(self._decoder, OneCallDecoder)
+        if as_passes or context <= 0:
             return 1.0
-        self._seconds_per_draft_pass(spec.whole, context)
         low = [(LOW_BIT,) * len(spec.whole)] if LOW_BIT in variants else []
         exits = [exit_plan(spec.layers, depth) for depth in {spec.layers // 3, spec.layers // 2} if depth]
+        plans = low or (*exits, self._half(), self._half())
         ratios: list[float] = []
         while len(ratios) < _DRAFTS:
-            for plan in low or (*exits, self._half(), self._half()):
+            for plan in plans:
                 self._time(Design(1, 0, spec.whole))
                 predicted = price(profile, Design(1, _SHORT_CONTEXT, plan).observe(spec, variants, 0.0))
                 ratios.append(self._seconds_per_draft_pass(plan, context) / predicted)
@@ -206,7 +220,7 @@ class Measurement:
     def _seconds_per_draft_pass(self, variants: Variants, context: int) -> float:
         work = Work("", 0, context, (0,), draws_token=True, sampling=_GREEDY, plan=Plan(variants, _DRAFT_LENGTH))
         started = self._clock.now()
-        passes.draft(self._decoder, self._attention, [work])
+        passes.draft(self._decoder, self._attention, [work], pipelined=self._decoder.device.type == "cuda")
         return (self._clock.now() - started) / _DRAFT_LENGTH
 
     def _medians(
@@ -253,7 +267,7 @@ class Measurement:
                     yield Design(rows, short, plan)
             yield Design(rows, short, self._half())
             yield Design(rows, short, none, head=False)
-            for context in longer[:1] if rows in grid.wide else longer:
+            for context in (grid.contexts[grid.far],) if rows in grid.wide else longer:
                 if not grid.brief:
                     yield Design(rows, context, self._decoder.spec.whole)
                 yield Design(rows, context, (TARGET, SKIP) * layers + (TARGET,))

@@ -4,38 +4,42 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
-from engine.checkpoints.shapes import SHAPES, shape
+from engine.checkpoints.shapes import shape
 from engine.config.engine import EngineConfig
+from engine.draft.costs import CostModel
 from engine.errors import ProfileMismatchError
-from engine.kv.cache import bytes_per_token
-from engine.model.decoder import Draft, OneCallDecoder, VerifyPass
 from engine.plans import LOW_BIT
 from engine.runtime.build import LoadedModel
-from engine.runtime.measure import QUICK, THOROUGH, Design, Grid, Measurement, find_or_measure
-from engine.step import Work
+from engine.runtime.measure import QUICK, THOROUGH, Design, Grid, Measurement, find_or_measure, thorough_grid
 from profiles import store
-from profiles.fit import Observation, price
+from profiles.fit import price
 from profiles.schema import LatencyProfile
 from tests.support.cores import load, made_up_profile
-from tests.support.timed import TickingClock
+from tests.support.timed import ProfiledGpu, ProfiledModel, TickingClock, slower
 
 
 @pytest.mark.parametrize("length", [40, 200, 512, 1024, 8192])
-@pytest.mark.parametrize("grid", [QUICK, THOROUGH, Grid((1, 4), (64, 8000), (32, 512)), Grid((1,), (8000,), (512,))])
+@pytest.mark.parametrize(
+    "grid",
+    [*QUICK.values(), *THOROUGH.values(), Grid((1, 4), (64, 8000), (32, 512)), Grid((1,), (8000,), (512,))],
+)
 def test_no_pass_goes_beyond_the_context(grid: Grid, length: int) -> None:
     within = grid.within(length)
     assert within.rows
     assert len(within.contexts) >= 2
     assert max(within.contexts) + max(within.rows) <= length
-    for rows in within.wide:  # at the first two contexts
-        assert within.contexts[1] + rows <= length
+    for rows in within.wide:  # at the first context, and at this one
+        assert within.contexts[within.far] + rows <= length
+
+
+@pytest.mark.parametrize(("length", "far"), [(4096, 2), (8192, 2), (40960, 3)])
+def test_a_gpu_times_wide_passes_at_the_longest_context_with_room_for_them(length: int, far: int) -> None:
+    grid = thorough_grid("cuda", length).within(length)
+    assert (grid.wide, grid.far) == (THOROUGH["cuda"].wide, far)
 
 
 @pytest.mark.parametrize(("seconds", "repetitions"), [(0.02, 3), (1.0, 1)])
@@ -48,46 +52,6 @@ def test_a_slow_machine_is_measured_less_often(tiny: Path, seconds: float, repet
     assert len(shares) - 1 == repetitions
 
 
-class ProfiledModel:
-    """A decoder and its attention whose passes take the time that a profile says, by its own clock."""
-
-    dtype, device = torch.bfloat16, torch.device("cpu")
-
-    def __init__(self, profile: LatencyProfile) -> None:
-        self._profile, self.time, self.cache = profile, 0.0, self
-        self.spec = next(spec for spec in map(shape, SHAPES) if spec.shape_key == profile.key.shape)
-        self.length, self.variants = profile.contexts[-1] + 16, tuple(range(1, profile.variants + 1))
-        self.weights = SimpleNamespace(heads=self.variants)
-
-    def now(self) -> float:
-        return self.time
-
-    def price(self, o: Observation) -> float:
-        return price(self._profile, o)
-
-    def _take(self, design: Design) -> None:
-        self.time += self.price(design.observe(self.spec, self.variants, 0.0))
-
-    def verify(self, _: Any, rows: VerifyPass) -> None:
-        assert rows.variants is not None
-        segment = rows.segments[0]
-        self._take(Design(segment.rows, segment.start, rows.variants, bool(rows.draw_rows)))
-
-    def draft(self, _: Any, work: list[Work]) -> list[Draft]:
-        assert work[0].plan is not None
-        for _token in range(work[0].gamma):
-            self._take(Design(1, work[0].start, work[0].plan.variants))
-        return []
-
-    def fill(self, slab: int, tokens: int) -> None:
-        self.time += tokens * bytes_per_token(self.spec, self.dtype) / 1e9  # a GB/s
-
-    def measurement(self) -> Measurement:
-        model: Any = self
-        return Measurement(model, model, self)
-
-
-OneCallDecoder.register(ProfiledModel)
 SHIPPED = [profile for path in sorted(store.SHIPPED.glob("*.json")) for profile in store.load(path)]
 MACHINES = ("AMD EPYC 25 17 2 cores", "AMD EPYC 26 2 2 cores")  # Zen 4 and Zen 5
 CPUS = [
@@ -95,17 +59,9 @@ CPUS = [
     for profile in SHIPPED
     if profile.key.hardware in MACHINES and profile.key.shape == shape("qwen2.5-0.5b").shape_key
 ]
+GPUS = [profile for profile in SHIPPED if profile.key.hardware == "NVIDIA H200"]
+each_gpu = pytest.mark.parametrize("truth", GPUS, ids=lambda profile: profile.key.shape)
 each_cpu = pytest.mark.parametrize("truth", CPUS, ids=lambda profile: profile.key.hardware)
-
-
-def slower(profile: LatencyProfile, factor: float, *, copy: bool) -> LatencyProfile:
-    """The profile of a machine that takes `factor` times as long; a copy costs 0.4 of the model's own weights."""
-    tables = {}
-    for name in ("projection_at", "mlp_at", "head_at"):
-        own = factor * np.array(getattr(profile, name)[0])
-        tables[name] = [own.tolist(), (0.4 * own).tolist()][: 1 + copy]
-    scans = (factor * np.array(profile.scan_at)).tolist()
-    return replace(profile, fixed=factor * profile.fixed, scan_at=scans, **tables)
 
 
 @each_cpu
@@ -140,6 +96,40 @@ def test_a_start_that_measures_the_copy_alone_finds_its_costs(truth: LatencyProf
         copy = Design(rows, 64, (LOW_BIT,) * len(model.spec.whole)).observe(model.spec, model.variants, 0.0)
         assert price(found, copy) == pytest.approx(model.price(copy) / 1.3, rel=0.02)
     assert model.time < 5
+
+
+@each_gpu
+@pytest.mark.parametrize("copy", [False, True])
+def test_a_start_on_a_gpu_prices_prompts_and_the_steps_of_layouts(
+    truth: LatencyProfile, copy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine that is as a thorough profile says: more than sixteen rows take five times as long as sixteen."""
+    model = ProfiledGpu(slower(truth, 1.0, copy=copy), monkeypatch)
+    found, known = (CostModel(model.spec, profile) for profile in (model.measurement().run(truth.key), truth))
+    for rows in (64, 128, 256, 512, 1024):
+        assert found.verify_pass(rows, [64]) == pytest.approx(known.verify_pass(rows, [64]), rel=0.25)
+    for rows in range(1, 17):
+        for context in (64, 1024, 32768):
+            assert found.verify_pass(rows, [context]) == pytest.approx(known.verify_pass(rows, [context]), rel=0.02)
+
+
+@each_gpu
+@pytest.mark.parametrize("copy", [False, True])
+def test_drafts_on_a_gpu_are_timed_as_they_run(
+    truth: LatencyProfile, copy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pass by pass, the next one started before the last one's token is read. Recordings do not count."""
+    model = ProfiledGpu(slower(truth, 1.0, copy=copy), monkeypatch, drafting=0.75)
+    assert model.measurement().run(truth.key).drafting == pytest.approx(0.75, rel=0.02)
+
+
+@each_gpu
+def test_a_start_on_a_gpu_that_measures_the_copy_alone_times_its_drafts(
+    truth: LatencyProfile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ProfiledGpu(slower(truth, 1.0, copy=True), monkeypatch, drafting=0.75)
+    found, factor = model.measurement().complete(replace(truth.key, draft_bits=4), truth)
+    assert (found.drafting, factor) == pytest.approx((0.75, 1.0), rel=0.02)
 
 
 @pytest.fixture

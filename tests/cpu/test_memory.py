@@ -1,19 +1,28 @@
-"""Loading a model takes little more memory than its weights; limits of containers are read."""
+"""Loading a model takes little more memory than its weights; what is free is shared out."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
 from engine.architecture.spec import parse_spec
+from engine.backends.cuda.backend import cuda_backend
+from engine.checkpoints.shapes import shape
+from engine.config.engine import EngineConfig
+from engine.kv.cache import bytes_per_token
+from engine.model.low_bit import copy_bytes
 from engine.model.weights import expected_tensors
-from engine.runtime.machine import container_cores, container_memory
+from engine.runtime.loading.memory import add_draft_copy, cache_size, pass_bytes
+from engine.runtime.machine import container_cores, container_memory, free_memory
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
@@ -135,3 +144,54 @@ def test_the_cpu_limit_of_a_container_is_read(tmp_path: Path, files: dict[str, s
 def test_the_file_cache_of_a_container_counts_as_free(tmp_path: Path, files: dict[str, str], free: list[int]) -> None:
     write(tmp_path, files)
     assert list(container_memory(tmp_path)) == free
+
+
+GPU, CPU = torch.device("cuda"), torch.device("cpu")
+PAGES = replace(cuda_backend(CPU, torch.float64), cache_dtype=torch.bfloat16)
+
+
+@pytest.mark.parametrize("free", [1 << 30, 3 << 30, 24 << 30, 100 << 30])
+def test_the_cache_of_a_gpu_leaves_what_passes_need_but_is_no_smaller_than_elsewhere(
+    free: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A share that is given is the same on both."""
+    monkeypatch.setattr("engine.runtime.loading.memory.free_memory", lambda device: free)
+    spec, length = shape("llama-3.1-8b"), 131072
+    block = 16 * bytes_per_token(spec, torch.bfloat16)
+    needed = pass_bytes(EngineConfig(), spec, length, torch.bfloat16)
+    sizes = {
+        (device, share): block * cache_size(EngineConfig(kv_cache_memory=share), spec, length, PAGES, device).capacity
+        for device in (CPU, GPU)
+        for share in (None, 0.4, 0.7)
+    }
+    assert free - sizes[GPU, None] >= min(needed, 0.6 * free)
+    assert sizes[GPU, None] >= sizes[CPU, None] == sizes[CPU, 0.4] == sizes[GPU, 0.4]
+    assert sizes[GPU, 0.7] == sizes[CPU, 0.7] > 0.7 * free - block
+    if free == 100 << 30:
+        assert sizes[GPU, None] > 0.85 * free
+
+
+def test_memory_that_torch_has_freed_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    free = [10]
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: free.append(30))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free[-1], 100))
+    assert free_memory(GPU) == 30
+
+
+def test_a_copy_leaves_room_to_make_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU, where the output head's codes are repacked: 8 bytes a weight."""
+    spec = shape("llama-3.1-8b")
+    lowered: list[int] = []
+    packing: Any = SimpleNamespace(lowers=lambda linear: True, lower=lambda linear, bits: bits)
+
+    def bits(device: torch.device, free: float) -> int:
+        monkeypatch.setattr("engine.runtime.loading.memory.free_memory", lambda device: int(free))
+        weights: Any = SimpleNamespace(
+            embedding=SimpleNamespace(device=device), linears=[], add_copy=lambda *_: lowered.append(1)
+        )
+        return add_draft_copy(EngineConfig(draft_memory=0.9), spec, weights, packing)
+
+    need, repacked = copy_bytes(spec, 4), 8 * spec.vocab * spec.hidden
+    assert [bits(GPU, need + repacked + more) for more in (-1e6, 1e6)] == [0, 4]
+    assert bits(CPU, 1.2 * need) == 4
+    assert len(lowered) == 2

@@ -5,9 +5,11 @@ Where triton is installed (`make check`), its interpreter runs the kernels too.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -23,13 +25,15 @@ from engine.config.policies import KnapSpecConfig
 from engine.kv.cache import PagedCache
 from engine.kv.pages import CacheSize, Placement
 from engine.model.attention import AttentionBatch, Segment
-from engine.model.decoder import Draws
-from engine.plans import Variants
+from engine.model.decoder import Draws, Step
+from engine.plans import LOW_BIT, TARGET, Variants
 from engine.runtime.build import LoadedModel
+from engine.runtime.loading.warmup import warm_up
 from engine.types import GenerateRequest, SamplingParams, TokenEvent
 from papers.settings import LayerSkipConfig
 from tests.support import INTERPRETED
 from tests.support.cores import GREEDY, SAMPLED, answer, chat_ids, load, logits_of, tiny_model
+from tests.support.timed import Delegate, TickingClock
 
 CPU = torch.device("cpu")
 CONFIG = EngineConfig(max_num_seqs=8, knapspec=KnapSpecConfig(interval=12, budget=0.5))
@@ -198,3 +202,31 @@ def test_warming_up_runs_every_shape_of_decoding(tiny: Path) -> None:
     backend = replace(PAGES, attention=attention)
     load(torch.float64, model=tiny, backend=backend, max_num_seqs=4, max_model_len=256).warm_up()
     assert shapes >= {(sequences, width) for sequences in (1, 2, 4) for width in (1, 2, 4, 8, 16)}
+
+
+@pytest.mark.parametrize("hurried", [False, True])
+def test_warming_up_runs_the_copy_as_drafts_do(hurried: bool) -> None:
+    """Both of its plans, one row of each request, and a search; the search and the first passes are never left out."""
+    model = load(torch.bfloat16, draft_bits="4", max_num_seqs=4, max_model_len=64)
+    passes: Counter[tuple[str, int]] = Counter()
+    searched: set[int] = set()
+
+    class Watched(Delegate):
+        def step(self, tokens: Sequence[int], batch: Any, plans: Sequence[Variants], draws: Draws) -> Step:
+            passes["".join(map(str, plans[0])), len(tokens)] += 1
+            assert bool(draws.least) == (LOW_BIT in plans[0]), "a draft's pass may stop"
+            return self.inner.step(tokens, batch, plans, draws)  # type: ignore[no-any-return]
+
+        def sublayer(self, index: int, x: torch.Tensor, batch: Any, variant: int) -> torch.Tensor:
+            searched.add(variant)
+            return self.inner.sublayer(index, x, batch, variant)  # type: ignore[no-any-return]
+
+    decoder: Any = Watched(model.decoder)
+    clock = TickingClock(30.0 if hurried else 0.0)
+    warm_up(decoder, model.attention, model.size, model.length, clock, shapes=True)
+    assert searched == {TARGET, LOW_BIT}
+    whole = len(model.spec.whole)
+    for plan in ("2" * whole, "32" * model.spec.layers + "2"):
+        ran = {rows: times for (variants, rows), times in passes.items() if variants == plan}
+        assert ran == ({} if hurried else {1: 3, 2: 3, 4: 3})
+    assert passes["1" * whole, 1] == 3

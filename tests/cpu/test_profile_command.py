@@ -31,7 +31,7 @@ def run(config: EngineConfig, *flags: str) -> None:
     assert bench.profile.run(parser.parse_args(["--all-shapes", *flags]), config) == 0
 
 
-def profile(name: str, draft_bits: int = 4, rows: tuple[int, ...] = THOROUGH.rows) -> LatencyProfile:
+def profile(name: str, draft_bits: int = 4, rows: tuple[int, ...] = THOROUGH["cpu"].rows) -> LatencyProfile:
     """A profile of this machine, for unpacked weights of a named shape."""
     key = ProfileKey(HERE, 2, shape(name).shape_key, "bfloat16", "native", draft_bits)
     costs = ((1e-3,) * len(rows),)

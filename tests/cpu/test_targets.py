@@ -135,3 +135,37 @@ def test_bandwidth_is_that_of_the_weights_where_they_are_large(large: bool) -> N
     plain = Totals(rounds=1, decode_seconds=1.0)
     model.spec, model.backend = load().spec, SimpleNamespace(cache_dtype=torch.bfloat16)
     assert bandwidth.share(plain) == {"read": 2 << 20, "bandwidth": 4 << 20, "share": 0.5}
+
+
+def test_a_gpu_times_its_reads_between_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads a byte in a nanosecond; the host waits for the last event alone."""
+    done: list[str] = []
+    time = [0.0]  # of the GPU, in milliseconds
+
+    class Event:
+        def __init__(self, *, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            self.at = time[0]
+
+        def synchronize(self) -> None:
+            done.append("waited")
+
+        def elapsed_time(self, end: Event) -> float:
+            return end.at - self.at
+
+    def read(piece: torch.Tensor) -> None:
+        time[0] += piece.nbytes / 1e6
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.Tensor, "sum", read)
+    model: Any = SimpleNamespace(
+        decoder=SimpleNamespace(device=torch.device("meta"), weights=SimpleNamespace(nbytes=8))
+    )
+    bandwidth = ReadBandwidth(model)
+    bandwidth.observe()
+    model.spec, model.backend = load().spec, SimpleNamespace(cache_dtype=torch.bfloat16)
+    assert bandwidth.share(Totals(rounds=1, decode_seconds=1.0))["bandwidth"] == pytest.approx(1e9)
+    assert done == ["waited"]
+    assert time[0] > 8 * 2**30 / 1e6, "launches hide behind nothing smaller"

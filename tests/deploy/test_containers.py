@@ -258,6 +258,24 @@ def test_every_directory_that_is_written_is_a_volume() -> None:
     assert {*written, "/models"} == {mount.rpartition("}")[2].split(":")[1] for mount in compose["volumes"]}
 
 
+def test_triton_finds_what_it_needs_in_the_image() -> None:
+    """A compiler, the headers of Python (`python` images have them), the driver, and a place for its kernels."""
+    assert re.search(r"^FROM python:\S+-slim-\w+$", DOCKERFILE, re.MULTILINE)
+    assert re.search(r"apt-get install [^&]*\bg\+\+ ", DOCKERFILE)
+    set_ = dict(word.split("=") for word in instruction("ENV").split())
+    assert "/usr/local/nvidia/lib64" in set_["LD_LIBRARY_PATH"].split(":")
+    volume = "/var/cache/knapserve"
+    assert {set_["XDG_CACHE_HOME"], str(Path(set_["TRITON_CACHE_DIR"]).parent)} == {volume}
+    assert volume in json.loads(instruction("VOLUME"))
+    compose, container = services()["server"], server_container()
+    assert compose["read_only"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert compose["tmpfs"] == ["/tmp:exec"]  # else Docker mounts it noexec
+    assert f"cache:{volume}" in compose["volumes"]
+    mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+    assert not any(mounts[path].get("readOnly") for path in (volume, "/tmp"))
+
+
 # -- all --------------------------------------------------------------------------------------------------------------
 
 

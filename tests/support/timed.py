@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pytest
+import torch
 from torch import Tensor
 
+from engine.checkpoints.shapes import SHAPES, shape
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.core.rounds import StepRunner
 from engine.draft.base import CandidatePass
 from engine.draft.costs import CostModel, lock_step
+from engine.kv.cache import bytes_per_token
+from engine.model import passes
+from engine.model.decoder import Draft, OneCallDecoder, VerifyPass
 from engine.plans import Variants
 from engine.runtime.build import LoadedModel
+from engine.runtime.measure import Design, Measurement
 from engine.runtime.runner import Runner
-from engine.step import Overlap, StepOutput, StepPlan
+from engine.step import Overlap, StepOutput, StepPlan, Work
+from profiles.fit import Observation, price
+from profiles.schema import LatencyProfile
 
 _STRETCH = 64  # rounds for which an unsteady machine stays as it is, on average
 _NOISE = 0.03  # standard deviation of what a pass takes, as a share
@@ -91,9 +103,9 @@ class TimedRunner(Delegate):
         verify = self._truth.verify_pass(rows, contexts) * noise
         draft = 0.0
         drafting = [(w, o.drafted) for w, o in zip(plan.work, out.outputs, strict=True) if o.drafted and w.drafting]
-        for live, passes in lock_step(drafting):
+        for live, count in lock_step(drafting):
             assert live[0].plan is not None
-            draft += passes * self._truth.draft_pass(live[0].plan.variants, [w.start for w in live])
+            draft += count * self._truth.draft_pass(live[0].plan.variants, [w.start for w in live])
         if drafting:
             draft = (draft + _DRAFT_SETUP) * self._random.gauss(1.0, _NOISE)
         if self._moments.random() < 1 / _STRETCH:
@@ -123,3 +135,84 @@ class TimedModel(LoadedModel):
             return wrap_runner(TimedRunner(runner, self.clock, truth))  # type: ignore[arg-type]
 
         return super().core(config, costs=costs, wrap_runner=timed, **options)
+
+
+class ProfiledPasses:
+    """A decoder and its attention whose passes take the time that a profile says, by its own clock."""
+
+    dtype, device = torch.bfloat16, torch.device("cpu")
+
+    def __init__(self, profile: LatencyProfile) -> None:
+        self._profile, self.time, self.cache = profile, 0.0, self
+        self.spec = next(spec for spec in map(shape, SHAPES) if spec.shape_key == profile.key.shape)
+        self.length, self.variants = profile.contexts[-1] + 16, tuple(range(1, profile.variants + 1))
+        self.weights = SimpleNamespace(heads=self.variants)
+
+    def now(self) -> float:
+        return self.time
+
+    def price(self, o: Observation) -> float:
+        return price(self._profile, o)
+
+    def _take(self, design: Design) -> None:
+        self.time += self.price(design.observe(self.spec, self.variants, 0.0))
+
+    def verify(self, _: Any, rows: VerifyPass) -> None:
+        assert rows.variants is not None
+        segment = rows.segments[0]
+        self._take(Design(segment.rows, segment.start, rows.variants, bool(rows.draw_rows)))
+
+    def draft(self, _: Any, work: list[Work]) -> list[Draft]:
+        assert work[0].plan is not None
+        for _token in range(work[0].gamma):
+            self._take(Design(1, work[0].start, work[0].plan.variants))
+        return []
+
+    def fill(self, slab: int, tokens: int) -> None:
+        self.time += tokens * bytes_per_token(self.spec, self.dtype) / 1e9  # a GB/s
+
+    def measurement(self) -> Measurement:
+        model: Any = self
+        return Measurement(model, model, self)
+
+
+class ProfiledModel(ProfiledPasses):
+    """One that drafts and verifies in calls of its own."""
+
+
+OneCallDecoder.register(ProfiledModel)
+
+
+class ProfiledGpu(ProfiledPasses):
+    """One on a GPU: drafts take `drafting` of the time of their passes, and the first of each plan ten times that."""
+
+    device = torch.device("cuda")
+
+    def __init__(self, profile: LatencyProfile, monkeypatch: pytest.MonkeyPatch, drafting: float = 1.0) -> None:
+        super().__init__(profile)
+        self._drafting, self._recorded = drafting, set[Variants]()
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
+        monkeypatch.setattr(passes, "verify", lambda decoder, attention, rows: decoder.verify(attention, rows))
+        monkeypatch.setattr(
+            passes, "draft", lambda decoder, attention, work, **how: decoder.draft(attention, work, **how)
+        )
+
+    def draft(self, _: Any, work: list[Work], *, pipelined: bool = False) -> list[Draft]:
+        assert pipelined
+        assert work[0].plan is not None
+        variants, started = work[0].plan.variants, self.time
+        super().draft(_, work)
+        slow = 1.0 if variants in self._recorded else 10.0
+        self._recorded.add(variants)
+        self.time = started + slow * self._drafting * (self.time - started)
+        return []
+
+
+def slower(profile: LatencyProfile, factor: float, *, copy: bool) -> LatencyProfile:
+    """The profile of a machine that takes `factor` times as long; a copy costs 0.4 of the model's own weights."""
+    tables: dict[str, Any] = {}
+    for name in ("projection_at", "mlp_at", "head_at"):
+        own = factor * np.array(getattr(profile, name)[0])
+        tables[name] = [own.tolist(), (0.4 * own).tolist()][: 1 + copy]
+    scans = (factor * np.array(profile.scan_at)).tolist()
+    return replace(profile, fixed=factor * profile.fixed, scan_at=scans, **tables)

@@ -23,7 +23,10 @@ _MULTIPLIES_BF16 = (8, 0)  # least compute capability with bf16 products, which 
 
 
 def cuda_backend(device: torch.device, dtype: torch.dtype) -> Backend:
-    """Construct the backend, with Triton kernels where they are available. `device` is a CPU in tests."""
+    """Construct the backend, with Triton kernels where they are available. `device` is a CPU in tests.
+
+    Raises ConfigError if Triton is there but cannot compile or launch.
+    """
     name, kernels, launch = _kernels(device, dtype)
     linear: LinearFactory = PlainLinear
     packing: PackingFactory | None = None
@@ -54,11 +57,12 @@ def _kernels(device: torch.device, dtype: torch.dtype) -> tuple[str, Kernels, La
     capability = torch.cuda.get_device_capability(device)
     try:
         from engine.backends.cuda.kernels import TritonKernels
-        from engine.backends.cuda.launch import Launch
+        from engine.backends.cuda.launch import Launch, check_launches
     except ImportError:  # torch for Windows has no Triton
         return backend_name(dtype, capability, triton=False), TorchKernels(), None
     name = backend_name(dtype, capability, triton=True)
     if name == "paged":
         return name, TorchKernels(), None
+    check_launches(device)
     launch = Launch(device)
     return name, TritonKernels(launch), launch

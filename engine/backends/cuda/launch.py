@@ -10,13 +10,18 @@ kernels of that pass return at once.
 
 from __future__ import annotations
 
+import subprocess
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
+
+from engine.errors import ConfigError
 
 _EARLY = (9, 0)  # least compute capability with programmatic dependent launch
 
@@ -64,3 +69,27 @@ class Launch:
         """Keyword arguments of every launch."""
         early = {"launch_pdl": True} if self.early else {}  # the interpreter does not know this option
         return {"alive": self.alive if self._stops else None, "EARLY": self.early, **early}
+
+
+@triton.jit
+def _write(out):
+    tl.store(out, 1)
+
+
+def launch(device: torch.device) -> None:
+    """Compile and launch a kernel."""
+    _write[(1,)](torch.zeros(1, dtype=torch.int32, device=device))
+
+
+def check_launches(device: torch.device) -> None:
+    """Launch a kernel. Raises ConfigError, which names what is missing, if that is impossible."""
+    try:
+        launch(device)
+    except (RuntimeError, OSError, AssertionError, subprocess.CalledProcessError) as error:
+        header = Path(sysconfig.get_path("include", "posix_prefix"), "Python.h")
+        unread = isinstance(error, subprocess.CalledProcessError) and not header.exists()
+        problem = f"there is no {header}" if unread else " ".join(str(error).split()).rstrip(".")
+        raise ConfigError(
+            f"Triton cannot launch kernels on {device}: {problem}. It needs a C compiler (gcc or clang), the headers "
+            "of Python (Debian: python3-dev) and NVIDIA's driver; install what is missing, or choose --device cpu"
+        ) from error

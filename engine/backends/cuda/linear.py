@@ -15,7 +15,7 @@ from engine.model.linear import Linear, PlainLinear, Release
 from engine.model.low_bit import GROUP, lowered
 from engine.quantised.packed import PackedRows
 
-_LOWERED = 8192  # outputs quantised at a time
+_LOWERED = 1 << 24  # weights quantised at a time, with 20 bytes of temporaries each
 
 
 class RowsLinears:
@@ -49,7 +49,8 @@ class RowsLinears:
 
     def lower(self, linear: Linear, bits: int, /) -> PackedRowsLinear:
         assert isinstance(linear, RowsLinear)
-        rows = [lowered(part, bits) for part in linear._weight.split(_LOWERED)]  # type: ignore[no-untyped-call]
+        parts = linear._weight.split(max(1, _LOWERED // linear._weight.shape[1]))  # type: ignore[no-untyped-call]
+        rows = [lowered(part, bits) for part in parts]
         return PackedRowsLinear(rows, linear._bias, gated=linear._gated, launch=self._launch)
 
 

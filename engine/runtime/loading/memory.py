@@ -20,6 +20,10 @@ from engine.runtime.machine import free_memory
 
 log = logging.getLogger("knapserve.engine")
 
+_SHARE = 0.4  # of free memory, for the K/V cache
+_GPU_SHARE = 0.9  # the same on a GPU, less `pass_bytes`; vLLM's --gpu-memory-utilization has this default
+_PROMPT_ROWS, _WIDTH = 2048, 16  # most rows of a pass, and of a request that drafts
+_REPACKED = 8  # bytes a weight of the output head while a GPU makes the copy, 7.4 measured
 _PAGES_PER_SEQUENCE = 2  # capacity, in whole contexts of all sequences: the second half is for shared prefixes
 
 
@@ -45,18 +49,23 @@ def context_length(config: EngineConfig, spec: ModelSpec) -> int:
 def cache_size(config: EngineConfig, spec: ModelSpec, length: int, backend: Backend, device: torch.device) -> CacheSize:
     """Return the slabs and blocks that fit into `--kv-cache-memory`, for contexts of up to `length` tokens.
 
+    By default, the cache gets 0.4 of the free memory. On a GPU, where nobody else needs the rest, it gets 0.9 less what
+    passes need, if that is more.
     A shorter context is returned if one of `length` tokens does not fit and `--max-model-len` is not given. Raises
     ConfigError if too little fits.
     """
     block_bytes = bytes_per_token(spec, backend.cache_dtype) * config.block_size
     blocks_per_slab = -(-length // config.block_size)
     budget = config.kv_cache_memory
-    if isinstance(budget, float):
-        budget = int(budget * free_memory(device))
+    if not isinstance(budget, int):
+        free = free_memory(device)
+        budget = int((budget or _SHARE) * free)
+        if config.kv_cache_memory is None and device.type == "cuda":
+            budget = max(budget, int(_GPU_SHARE * free) - pass_bytes(config, spec, length, backend.cache_dtype))
     capacity = budget // block_bytes
     if capacity < blocks_per_slab and (config.max_model_len is not None or capacity < 2):
         raise ConfigError(
-            f"--kv-cache-memory {config.kv_cache_memory} is {budget} bytes, but one context of {length} tokens takes "
+            f"--kv-cache-memory is {budget} bytes, but one context of {length} tokens takes "
             f"{blocks_per_slab * block_bytes}; raise it or lower --max-model-len"
         )
     if capacity < blocks_per_slab:
@@ -64,6 +73,19 @@ def cache_size(config: EngineConfig, spec: ModelSpec, length: int, backend: Back
         length = blocks_per_slab * config.block_size
     capacity = min(capacity, _PAGES_PER_SEQUENCE * config.max_num_seqs * blocks_per_slab)
     return CacheSize(config.max_num_seqs, blocks_per_slab, config.block_size, capacity, length)
+
+
+def pass_bytes(config: EngineConfig, spec: ModelSpec, length: int, dtype: torch.dtype) -> int:
+    """Return the bytes of temporaries of the largest passes: 2.9 GB for Llama-3.1-8B in bfloat16 and 131,072 tokens."""
+    rows = config.max_num_batched_tokens or _PROMPT_ROWS
+    heads = (spec.heads + 2 * spec.kv_heads) * spec.head_dim
+    # The residual stream, its norm, the sum and the head's input; q, k and v, before and after RoPE; gate, up, product.
+    activations = rows * (4 * spec.hidden + 2 * heads + 3 * spec.intermediate) * dtype.itemsize
+    # In the model's dtype, and three times in float32: converted, scaled, and with noise.
+    logits = min(rows, _WIDTH * config.max_num_seqs) * spec.vocab * (dtype.itemsize + 3 * 4)
+    gathered = 2 * length * bytes_per_token(spec, dtype) // spec.layers  # K and V of a layer, and a copy of them
+    unpacked = spec.vocab * spec.hidden * dtype.itemsize  # the output head of packed weights
+    return activations + logits + gathered + unpacked
 
 
 def add_draft_copy(config: EngineConfig, spec: ModelSpec, weights: ModelWeights, packing: PackingFactory | None) -> int:
@@ -76,10 +98,13 @@ def add_draft_copy(config: EngineConfig, spec: ModelSpec, weights: ModelWeights,
     named = config.draft_bits != "auto"
     bits = int(config.draft_bits) if named else low_bit.USUAL_BITS
     need, limit = low_bit.copy_bytes(spec, bits), config.draft_memory
+    device = weights.embedding.device
     if isinstance(limit, float):
-        limit = int(limit * free_memory(weights.embedding.device))
+        limit = int(limit * free_memory(device))
+    if device.type == "cuda":
+        limit = min(limit, free_memory(device) - _REPACKED * spec.vocab * spec.hidden)
     if need > limit:
-        reason = f"a copy of the weights takes {need / 1e6:.0f} MB, --draft-memory allows {limit / 1e6:.0f}"
+        reason = f"a copy of the weights takes {need / 1e6:.0f} MB, memory and --draft-memory allow {limit / 1e6:.0f}"
     elif packing is None or not all(packing.lowers(linear) for linear in weights.linears):
         reason = "the weights have few bits already, or no kernel here reads fewer"
     else:

@@ -10,8 +10,9 @@ import torch
 from engine.clock import Clock
 from engine.kv.pages import CacheSize
 from engine.model.attention import Attention, Segment
-from engine.model.decoder import Decoder
-from engine.model.knapsack import skipping, solve
+from engine.model.decoder import Decoder, Draws
+from engine.model.knapsack import solve
+from engine.plans import LOW_BIT, SKIP, TARGET, WINDOW, Variants
 from engine.types import SamplingParams
 
 _SECONDS = 20.0  # no further shape is warmed up after these
@@ -25,21 +26,25 @@ _GREEDY = SamplingParams(temperature=0.0)
 def warm_up(
     decoder: Decoder, attention: Attention, size: CacheSize, length: int, clock: Clock, *, shapes: bool
 ) -> None:
-    """Run one pass, or all `shapes` of passes that decoding uses, within a time limit.
+    """Run one pass, or a search and all `shapes` of passes that decoding and drafts of the copy use.
 
-    `length`: longest context in tokens.
+    A time limit ends it early, but not before the search. `length`: longest context in tokens.
     """
     if not shapes:
         _run_pass(decoder, attention, [Segment(0, 0, 1)])
         return
-    end = clock.now() + _SECONDS
-    every = product(_powers(min(_SEQUENCES, size.slabs)), _powers(min(_ROWS, length)))
-    for sequences, rows in every:
+    end, layers = clock.now() + _SECONDS, decoder.spec.layers
+    _run_search(decoder, attention, length)
+    copy = ((LOW_BIT, LOW_BIT), (WINDOW, LOW_BIT)) if LOW_BIT in decoder.weights.heads else ()
+    drafts = [(*pair * layers, LOW_BIT) for pair in copy]
+    counts = list(_powers(min(_SEQUENCES, size.slabs)))
+    every: list[tuple[int, int, Variants | None]] = [(n, 1, plan) for n, plan in product(counts, [None, *drafts])]
+    every += product(counts, list(_powers(min(_ROWS, length)))[1:], [None])
+    for sequences, rows, plan in every:
         for _ in range(_REPETITIONS):
-            _run_pass(decoder, attention, [Segment(slab, 0, rows) for slab in range(sequences)])
+            _run_pass(decoder, attention, [Segment(slab, 0, rows) for slab in range(sequences)], plan)
         if clock.now() > end:
             return
-    _run_search(decoder, attention, length)
 
 
 def _powers(limit: int) -> Iterator[int]:
@@ -47,10 +52,11 @@ def _powers(limit: int) -> Iterator[int]:
     return (min(1 << i, limit) for i in range((limit - 1).bit_length() + 1))
 
 
-def _run_pass(decoder: Decoder, attention: Attention, segments: list[Segment]) -> None:
+def _run_pass(decoder: Decoder, attention: Attention, segments: list[Segment], plan: Variants | None = None) -> None:
+    """Run a pass of the whole model, or of a draft with this plan, and draw after each row."""
     rows = sum(segment.rows for segment in segments)
-    x = decoder.run(decoder.embed([0] * rows), attention.prepare(segments))
-    decoder.sampler.sample(decoder.head(x), [_GREEDY] * rows, range(rows), confidence=True).wait()
+    draws = Draws(range(rows), [_GREEDY] * rows, range(rows), confidence=True, least=[0.0] * rows if plan else ())
+    decoder.step([0] * rows, attention.prepare(segments), (plan or decoder.spec.whole,), draws).drawn.wait()
 
 
 def _run_search(decoder: Decoder, attention: Attention, length: int) -> None:
@@ -64,7 +70,9 @@ def _run_search(decoder: Decoder, attention: Attention, length: int) -> None:
         batch = attention.candidates(0, positions, len(x))
         return decoder.sublayer(index, x.flatten(0, 1), batch, variant).view_as(x)
 
-    sublayers = decoder.spec.sublayers
-    found = solve(torch.stack(states), skipping((1,) * sublayers), transition, capacity=sublayers, beam=_SEARCH_BEAM)
+    sublayers, variant = decoder.spec.sublayers, max(decoder.weights.heads)
+    menu = {TARGET: 0, SKIP: 2} | ({variant: 1} if variant == LOW_BIT else {})
+    found = solve(torch.stack(states), [menu] * sublayers, transition, capacity=2 * sublayers, beam=_SEARCH_BEAM)
     final = torch.stack([candidate.state for candidate in found]).flatten(0, 1)
-    decoder.sampler.sample(decoder.head(final), [_GREEDY] * len(final), range(len(final)), confidence=True).wait()
+    logits = decoder.head(final, variant)
+    decoder.sampler.sample(logits, [_GREEDY] * len(final), range(len(final)), confidence=True).wait()
