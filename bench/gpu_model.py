@@ -46,15 +46,17 @@ READ = Assumption(0.93, "read bandwidth ÷ the data sheet's", f"a sum on an H200
 BORDER = Assumption(4.0, "µs from kernel to kernel", f"H200, four products of a layer above their reads ({_NOTES})")
 PDL = Assumption(1.75, "the same with dependent launch, µs", "estimate, 1.5–2; not measured")
 ISSUE = Assumption(0.7, "instructions a scheduler issues a cycle", "estimate; not measured")
-COPY = Assumption(500, "instructions of a warp for 4,096 weights of the copy", "limit of the machine code")
+COPY = Assumption(
+    500, "instructions of a warp for 4,096 weights of the copy", "limit for the kernel; none was compiled yet"
+)
 COPY_BITS = Assumption(4.5, "bits a weight of the copy", "groups of 32 with a float16 scale")
-GAP = Assumption(400, "µs a round without a kernel", "half of the measured gap; not measured")
-GAP_BEFORE = Assumption(800, "the same on 2026-11-26", f"verify pass of 9 rows after 1,024 tokens ({_NOTES})")
-EAGER_BEFORE = Assumption(100, "µs of embedding and draw, launched one by one, then", "estimate from ten operations")
+GAP = Assumption(
+    400, "µs a round without a kernel", "half of what [was measured](#the-model-against-measurements); not measured"
+)
 ALPHA = Assumption(
     0.93, "share of the copy's tokens that are accepted", "[results](results.md): .92–.94 of bf16 models"
 )
-ASSUMPTIONS = (READ, BORDER, PDL, ISSUE, COPY, COPY_BITS, GAP, GAP_BEFORE, EAGER_BEFORE, ALPHA)
+ASSUMPTIONS = (READ, BORDER, PDL, ISSUE, COPY, COPY_BITS, GAP, ALPHA)
 
 # Instructions of a warp for 4,096 weights, and for 128 keys of a K/V head (a program has four warps): loops as compiled
 # for sm_90 by Triton 3.7.1.
@@ -73,12 +75,11 @@ class Kernel(NamedTuple):
     instructions: float = 0.0  # of all warps
     share: float = 1.0  # of the read bandwidth
 
-    def micros(self, device: Device, border: float | None = None) -> float:
+    def micros(self, device: Device) -> float:
         """Return the time of one kernel and its border, in µs."""
         reading = self.read / (device.bandwidth * 1e3 * READ.value * self.share)
         issuing = self.instructions / (4e3 * device.processors * device.clock * ISSUE.value)
-        own = (PDL if device.pdl else BORDER).value
-        return max(reading, issuing) + (own if border is None else border)
+        return max(reading, issuing) + (PDL if device.pdl else BORDER).value
 
 
 def step(spec: ModelSpec, context: int, rows: int = 1, *, copy: float = 0.0, window: bool = False) -> list[Kernel]:
@@ -150,69 +151,24 @@ def predict(device: Device, spec: ModelSpec, context: int, copy: float = COPY.va
     }
 
 
-class Check(NamedTuple):
-    """A figure that was measured on an H200, and the model's, with the kernels of that day."""
-
-    what: str
-    measured: float
-    predicted: float
-    tolerance: float = 0.05
-
-    @property
-    def off(self) -> float:
-        return self.predicted / self.measured - 1
-
-
-def checks() -> Iterator[Check]:
-    """Compare the model with the figures of 2026-11-26: eight or nine kernels a layer, no dependent launch."""
-    device, llama, qwen = DEVICES["H200"], shape("llama-3.1-8b"), shape("qwen3-8b")
-    whole = {each.name: each for each in step(llama, 1024)}
-    measured = {"qkv": 16.0, "output": 11.6, "gate up": 57.8, "down": 31.7, "head": 235.1}
-    for name, each in measured.items():
-        yield Check(f"{name}, µs", each, whole[name].micros(device, BORDER.value))
-    scans = ((llama, 16384, 1, 17.6), (llama, 16384, 8, 21.0), (llama, 16384, 16, 40.6), (qwen, 40944, 1, 39.6))
-    for spec, context, rows, each in scans:
-        scan = next(kernel for kernel in step(spec, context, rows) if kernel.name == "scan")
-        yield Check(f"scan after {context:,} tokens, rows: {rows}, µs", each, scan.micros(device, 0.0), 0.13)
-    for spec, context, each in (*zip((llama,) * 3, CONTEXTS, (221, 201, 183), strict=True), (qwen, 1024, 211)):
-        name = "llama" if spec is llama else "qwen3"
-        yield Check(f"{name}, plain after {context:,} tokens, tokens/s", each, 1e6 / _before(spec, context))
-    for rows, each in ((4, 1.02), (8, 1.07), (16, 1.25)):
-        own = _before(llama, 32768, rows) / _before(llama, 32768)
-        yield Check(f"pass of {rows} rows after 32,768 tokens ÷ one row", each, own)
-    for context, each in zip(CONTEXTS, (1.20, 1.27, 1.34), strict=True):
-        own = (_before(llama, context, 9) + GAP_BEFORE.value) / _before(llama, context)
-        yield Check(f"pass of 9 rows and gap after {context:,} tokens ÷ plain", each, own)
-    own = _before(qwen, 1024, attention=0.0, mlp=0.31) / _before(qwen, 1024)
-    yield Check("qwen3, draft without attention and 69 % of the MLPs ÷ plain", 0.29, own, 0.13)
-    half = _before(llama, 64, attention=0.5, mlp=0.5) / _before(llama, 64)
-    part = 0.5 + 0.5 * whole["head"].read / read_bytes(step(llama, 64))
-    yield Check("pass of half of the sublayers ÷ its share of the bytes", 1.15, half / part, 0.13)
-
-
-def _before(spec: ModelSpec, context: int, rows: int = 1, *, attention: float = 1.0, mlp: float = 1.0) -> float:
-    """Return the µs of a pass on that day, with these shares of the sublayers."""
-    small = Kernel("norm and store", spec.layers * (2 + spec.qk_norm))
-    parts = {"embed": 0.0, "draw": 0.0, "head": 1.0, "gate up": mlp, "down": mlp}
-    device = DEVICES["H200"]._replace(pdl=False)
-    shares = [(parts.get(each.name, attention), each) for each in (*step(spec, context, rows), small)]
-    return EAGER_BEFORE.value + micros(device, (each._replace(times=part * each.times) for part, each in shares))
-
-
 def tables() -> Iterator[str]:
     """Yield the tables of docs/gpu.md, in Markdown."""
     yield _table("assumption | value | source", [[each.what, f"{each.value:g}", each.source] for each in ASSUMPTIONS])
+    sheets = [
+        [name, *(f"{each:g}" for each in device[:-1]), "yes" if device.pdl else "no"]
+        for name, device in DEVICES.items()
+    ]
+    yield _table("GPU | GB/s | GB | multiprocessors | GHz | dependent launch", sheets)
     for name in MODELS:
         spec, copies = shape(name), step(shape(name), 16384, copy=COPY.value)
         kernels = [*step(spec, 16384), *(k._replace(name=f"{k.name}, copy") for k in copies if k.name in INSTRUCTIONS)]
+        kernels = [each for each in kernels if each.instructions]
         yield _table(f"{name} | a pass | MB | M instructions | {' | '.join(DEVICES)}", map(_kernel, kernels))
         titles = "context | plain | share | f | f, windows | v, 6 rows | v, 9 rows | γ | knapspec | GB"
         yield _table(f"{name} | {titles}", [_pass(spec, device, n) for device in DEVICES for n in CONTEXTS])
     counts = (200, 300, 400, 500, 568, 787, 978)
     f = [f"{predict(DEVICES['H200'], shape(MODELS[0]), 1024, each)['f']:.2f}" for each in counts]
     yield _table(f"instructions for 4,096 weights | {' | '.join(map(str, counts))}", [["f on an H200", *f]])
-    rows = [[each.what, f"{each.measured:g}", f"{each.predicted:.3g}", f"{each.off:+.1%}"] for each in checks()]
-    yield _table("H200, 2026-11-26 | measured | model | off", rows)
 
 
 def _kernel(kernel: Kernel) -> list[str]:

@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import torch
+from torch import Tensor
 
 from bench.gpu_model import CONTEXTS, COPY, DEVICES, Device, product_shapes, step
 from bench.prompts import numbers
@@ -31,7 +33,6 @@ _ROWS = (1, 6, 9, 16)
 _BYTES = 400 << 20  # of weights between two uses of the same, far more than a cache holds
 _LAYERS = 4  # of K/V, which take turns
 _PAGE = 16  # tokens
-_BF16 = torch.bfloat16
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,17 +47,18 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     device = choose_device("cuda" if config.device == "auto" else config.device)
     if device.type == "cpu":  # runs every kernel once; times mean nothing
         os.environ.setdefault("TRITON_INTERPRET", "1")
-    with torch.inference_mode(), device:
-        rows = [row for name in product_shapes(spec) for row in _product(name, spec, device)]
-        rows += _attention(spec, device, contexts)
+    dtype = torch.float16 if device.type == "cpu" else torch.bfloat16  # which the interpreter cannot multiply
+    like = torch.empty(0, dtype=dtype, device=device)
+    with torch.inference_mode():
+        rows = [row for name in product_shapes(spec) for row in _product(name, spec, like)]
+        rows += _attention(spec, like, contexts)
         if device.type == "cuda":
-            memory = torch.ones(1 << 29, dtype=torch.int64)
+            memory = torch.ones(1 << 29, dtype=torch.int64, device=device)
             rows.append({"kernel": "read", "GB/s": round(memory.nbytes / 1e3 / _micros([memory.sum], device))})
     if (known := known_device(device)) is not None:
-        for row in rows:
-            row |= {
-                f"{key}, model": _predicted(known, spec, row, key) for key in ("bf16", "copy", "window") if key in row
-            }
+        for row, key in product(rows, ("bf16", "copy", "window")):
+            if key in row:
+                row[f"{key}, model"] = _predicted(known, spec, row, key)
     print(table(rows, [Column(key, key, "{}") for key in dict.fromkeys(key for row in rows for key in row)]))
     print(json.dumps(rows))
     return 0
@@ -79,19 +81,19 @@ def _predicted(device: Device, spec: ModelSpec, row: Row, key: str) -> float:
     return round(sum(each.micros(device) for each in kernels if each.name in row["kernel"].split(", ")), 1)
 
 
-def _product(name: str, spec: ModelSpec, device: torch.device) -> Iterator[Row]:
+def _product(name: str, spec: ModelSpec, like: Tensor) -> Iterator[Row]:
     """Time a product with as many rows as drafting and verifying have."""
     from engine.backends.cuda.linear import RowsLinears  # needs Triton
 
-    (outputs, inputs), make = product_shapes(spec)[name], RowsLinears(device)
+    device, (outputs, inputs) = like.device, product_shapes(spec)[name]
+    make = RowsLinears(device)
     many = 1 if device.type == "cpu" else max(2, _BYTES // (2 * outputs * inputs))
-    weights = [torch.randn(outputs, inputs, dtype=_BF16) / 64 for _ in range(many)]
+    weights = [like.new_empty(outputs, inputs).normal_(0, 1 / 64) for _ in range(many)]
     whole = [make(weight, None, gated=name == "gate up") for weight in weights]
     copies = [make.lower(linear, 4) for linear in whole]
-    norm, factors = torch.ones(inputs, dtype=_BF16), torch.ones(inputs // 32, outputs, 2, dtype=_BF16)
-    aten = torch.ops.aten
+    norm, factors = like.new_ones(inputs), like.new_ones(inputs // 32, outputs, 2)
     for rows in _ROWS:
-        x, residual = torch.randn(rows, inputs, dtype=_BF16), torch.zeros(rows, outputs, dtype=_BF16)
+        x, residual = like.new_empty(rows, inputs).normal_(), like.new_zeros(rows, outputs)
         row: Row = {"kernel": name, "rows": rows}
         for key, linears in (("bf16", whole), ("copy", copies)):
             if name in ("output", "down"):
@@ -101,27 +103,30 @@ def _product(name: str, spec: ModelSpec, device: torch.device) -> Iterator[Row]:
                 row[key] = _micros([partial(call, x, norm, spec.norm_eps) for call in calls], device)
         try:
             codes = [weight.view(torch.uint8)[:, : inputs // 2].contiguous() for weight in weights]
-            packed = [aten._convert_weight_to_int4pack(each, 8) for each in codes]  # noqa: SLF001
-            multiply = aten._weight_int4pack_mm  # noqa: SLF001
-            row["torch int4"] = _micros([partial(multiply, x, each, 32, factors) for each in packed], device)
-        except RuntimeError as error:  # not for every GPU
+            packed = [torch.ops.aten._convert_weight_to_int4pack(each, 8) for each in codes]  # noqa: SLF001
+            multiply = partial(torch.ops.aten._weight_int4pack_mm, x)  # noqa: SLF001
+            row["torch int4"] = _micros([partial(multiply, each, 32, factors) for each in packed], device)
+        except RuntimeError as error:  # not on every device
             row["torch int4"] = str(error)[:40]
         yield row
 
 
-def _attention(spec: ModelSpec, device: torch.device, contexts: Sequence[int]) -> Iterator[Row]:
+def _attention(spec: ModelSpec, like: Tensor, contexts: Sequence[int]) -> Iterator[Row]:
     """Time the attention of a layer, from qkv on. This function alone knows how a static batch attends."""
     pages = -(-(max(contexts) + _ROWS[-1]) // _PAGE)
     size = CacheSize(1, pages, _PAGE, pages, pages * _PAGE)
-    attention = cuda_backend(device, _BF16).attention(replace(spec, layers=_LAYERS), size)
+    backend = cuda_backend(like.device, like.dtype)
+    attention = backend.attention(replace(spec, layers=_LAYERS), size)
     attention.cache.fill(0, size.length)
     for context in contexts:
         for rows in (*_ROWS, 8):
             batch = attention.prepare([Segment(0, context, rows)])
-            qkv = torch.randn(batch.layout.rows, (spec.heads + 2 * spec.kv_heads) * spec.head_dim, dtype=_BF16)
+            heads = spec.heads + 2 * spec.kv_heads
+            qkv = like.new_empty(1 << (rows - 1).bit_length(), heads * spec.head_dim).normal_()
             row: Row = {"kernel": "scan, merge", "context": context, "rows": rows}
             for key, variant in (("bf16", TARGET), ("window", WINDOW)):
-                row[key] = _micros([partial(batch.attend, i, qkv, variant) for i in range(_LAYERS)], device)
+                calls = [partial(batch.attend, layer, qkv, variant) for layer in range(_LAYERS)]
+                row[key] = _micros(calls, like.device)
             yield row
 
 
