@@ -19,13 +19,14 @@ from bench.kernels import add_arguments as add_context_argument
 from bench.prompts import numbers, positive
 from bench.results import Row
 from engine.config.engine import EngineConfig
-from engine.config.fields import COUNT
+from engine.config.fields import COUNT, flag
 from engine.errors import ConfigError
 from engine.runtime.loading.choices import choose_device
 from engine.runtime.machine import hardware
 
 _ROOT = Path(__file__).parents[1]
 _PROGRAM = (sys.executable, "-c", "import sys; from server.cli import main; sys.exit(main())")
+_FLAGS = {"command", "measure", "module", "predict", "limit", "stages", "out", "context", "model", "device"}
 _KILLED = 124  # return code of a stage that ran into its limit, as timeout(1) gives it
 _SHOWN = 12  # last lines of a stage's output
 _ROOM = 4096  # tokens for a prompt and its answer after the longest context
@@ -44,13 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, config: EngineConfig) -> int:
-    """Run stages one after the other, and keep what they print. Raises ConfigError. Returns 1 if a stage failed.
-
-    Stages get --model, --device and the environment, but no other settings.
-    """
+    """Run stages one after the other, and keep what they print. Raises ConfigError. Returns 1 if a stage failed."""
     if args.predict:
         print("\n\n".join(gpu_model.tables()))
         return 0
+    if others := {name for name, value in vars(args).items() if value is not None} - _FLAGS:
+        names = ", ".join(map(flag, sorted(others)))
+        raise ConfigError(
+            f"bench gpu: only --model and --device reach its stages; set {names} by variables, KNAPSERVE_…"
+        )
     device, spec = choose_device("cuda" if config.device == "auto" else config.device), spec_of(config)
     contexts = numbers("--context", args.context, int, COUNT)
     stages = _stages(("--model", config.model or MODEL, "--device", device.type), spec.layers, contexts, args.out)

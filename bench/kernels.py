@@ -6,7 +6,6 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -31,7 +30,6 @@ from engine.runtime.machine import hardware
 MODEL = f"{SYNTHETIC}llama-3.1-8b"  # by default
 _ROWS = (1, 6, 9, 16)
 _BYTES = 400 << 20  # of weights between two uses of the same, far more than a cache holds
-_LAYERS = 4  # of K/V, which take turns
 _PAGE = 16  # tokens
 
 
@@ -115,8 +113,7 @@ def _attention(spec: ModelSpec, like: Tensor, contexts: Sequence[int]) -> Iterat
     """Time the attention of a layer, from qkv on. This function alone knows how a static batch attends."""
     pages = -(-(max(contexts) + _ROWS[-1]) // _PAGE)
     size = CacheSize(1, pages, _PAGE, pages, pages * _PAGE)
-    backend = cuda_backend(like.device, like.dtype)
-    attention = backend.attention(replace(spec, layers=_LAYERS), size)
+    attention = cuda_backend(like.device, like.dtype).attention(spec, size)
     attention.cache.fill(0, size.length)
     for context in contexts:
         for rows in (*_ROWS, 8):
@@ -125,7 +122,7 @@ def _attention(spec: ModelSpec, like: Tensor, contexts: Sequence[int]) -> Iterat
             qkv = like.new_empty(1 << (rows - 1).bit_length(), heads * spec.head_dim).normal_()
             row: Row = {"kernel": "scan, merge", "context": context, "rows": rows}
             for key, variant in (("bf16", TARGET), ("window", WINDOW)):
-                calls = [partial(batch.attend, layer, qkv, variant) for layer in range(_LAYERS)]
+                calls = [partial(batch.attend, layer, qkv, variant) for layer in range(spec.layers)]
                 row[key] = _micros(calls, like.device)
             yield row
 

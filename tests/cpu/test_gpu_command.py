@@ -75,10 +75,16 @@ def test_chosen_stages_run_in_the_order_given(tmp_path: Path, capsys: pytest.Cap
     assert "--stages: unknown: sings; known: hangs, fails, works" in capsys.readouterr().err
 
 
+def test_settings_that_would_not_reach_the_stages_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "gpu", *TINY, "--max-num-seqs", "4"]) == 2
+    assert "set --max-num-seqs by variables" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(find_spec("triton") is None, reason="needs triton")
 def test_every_kernel_can_be_timed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     small = replace(
         shape("llama-3.1-8b"),
+        layers=2,
         hidden=64,
         intermediate=96,
         heads=4,
