@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from bench import gpu_model
-from bench.files import check_writable, read, write
+from bench.files import check_writable, write
 from bench.kernels import MODEL, known_device, spec_of
 from bench.kernels import add_arguments as add_context_argument
 from bench.prompts import numbers, positive
@@ -103,11 +103,15 @@ def _run(command: tuple[str, ...], limit: float, log: Path) -> Row:
 
     Returns its return code, its seconds, and its result: the JSON that it prints last, or else its last line.
     """
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])}
+    path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
     started, code = time.monotonic(), _KILLED
     with log.open("w") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, env=variables
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=os.environ | {"PYTHONPATH": path},
         )
         try:
             code = process.wait(max(limit, 0.0))
@@ -117,7 +121,7 @@ def _run(command: tuple[str, ...], limit: float, log: Path) -> Row:
             with suppress(ProcessLookupError):  # if nothing is left of the stage
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    seconds, lines = time.monotonic() - started, read(log).splitlines() or [""]
+    seconds, lines = time.monotonic() - started, log.read_text("utf-8", "replace").splitlines() or [""]
     print("\n".join(line[:200] for line in lines[-_SHOWN:]))
     print(f"== {log.stem}: return code {code}, {seconds:.0f} s", flush=True)
     result = next((line for line in reversed(lines) if line.startswith(("{", "["))), lines[-1])

@@ -148,10 +148,7 @@ def predict(device: Device, spec: ModelSpec, context: int, copy: float = COPY.va
 def tables() -> Iterator[str]:
     """Yield the tables of docs/gpu.md, in Markdown."""
     yield _table("assumption | value | source", [[each.what, f"{each.value:g}", each.source] for each in ASSUMPTIONS])
-    sheets = [
-        [name, *(f"{each:g}" for each in device[:-1]), "yes" if device.pdl else "no"]
-        for name, device in DEVICES.items()
-    ]
+    sheets = [[name, *(f"{each:g}" for each in own[:-1]), "yes" if own.pdl else "no"] for name, own in DEVICES.items()]
     yield _table("GPU | GB/s | GB | multiprocessors | GHz | dependent launch", sheets)
     for name in MODELS:
         spec, copies = shape(name), step(shape(name), 16384, copy=COPY.value)
@@ -166,14 +163,8 @@ def tables() -> Iterator[str]:
 
 
 def _kernel(kernel: Kernel) -> list[str]:
-    micros_of = [f"{kernel.micros(device):,.1f}" for device in DEVICES.values()]
-    return [
-        kernel.name,
-        f"{kernel.times:g}",
-        f"{kernel.read / 1e6:,.1f}",
-        f"{kernel.instructions / 1e6:.1f}",
-        *micros_of,
-    ]
+    size = f"{kernel.read / 1e6:,.1f}", f"{kernel.instructions / 1e6:.1f}"
+    return [kernel.name, f"{kernel.times:g}", *size, *(f"{kernel.micros(each):,.1f}" for each in DEVICES.values())]
 
 
 def _pass(spec: ModelSpec, name: str, context: int) -> list[str]:
