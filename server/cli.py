@@ -55,6 +55,8 @@ _COMMANDS = {
     "tune": ("search offline for draft plans", "bench.tune"),
     "bench compare": ("compare draft policies over domains, streams and context lengths", "bench.compare"),
     "bench decode": ("compare the decoding speed of draft policies", "bench.decode"),
+    "bench gpu": ("test and measure a GPU within ten minutes, or predict its speed", "bench.gpu"),
+    "bench kernels": ("time the kernels of a pass on a GPU", "bench.kernels"),
     "bench paper": ("repeat an experiment of the papers", "bench.paper"),
     "bench prefill": ("measure the speed of processing a long prompt", "bench.prefill"),
     "bench serve": ("measure the streaming speed of running servers", "bench.serve"),

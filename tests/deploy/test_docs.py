@@ -167,12 +167,14 @@ def test_every_flag_of_the_guide_exists() -> None:
     policies = argparse.ArgumentParser()
     add_arguments(policies, EngineConfig, baselines=True)
     flags = {"--config", "--help", "--help-policies"} | flags_of(parser.format_usage() + policies.format_usage())
-    measures = [f"bench.{name}" for name in ("compare", "paper", "decode", "prefill", "serve", "profile", "tune")]
+    measures = [
+        f"bench.{name}" for name in ("compare", "paper", "decode", "gpu", "prefill", "serve", "profile", "tune")
+    ]
     for module in (*measures, "server.terminal.chat", "server.terminal.models"):
         command = argparse.ArgumentParser()
         importlib.import_module(module).add_arguments(command)
         flags |= flags_of(command.format_usage())
-    pages = ("docs/guide.md", "docs/api.md", "docs/method.md", "docs/results.md")
+    pages = ("docs/guide.md", "docs/api.md", "docs/method.md", "docs/results.md", "docs/gpu.md")
     named = {flag for page in pages for span in code_spans(text_of(page)) for flag in flags_of(span)}
     assert named - flags - {"--no-deps"} == set()
 
