@@ -23,6 +23,7 @@ from engine.config.engine import EngineConfig
 from engine.config.fields import COUNT
 from engine.kv.pages import CacheSize
 from engine.model.attention import Segment
+from engine.model.decoder import Draws
 from engine.plans import TARGET, WINDOW
 from engine.runtime.loading.choices import choose_device
 from engine.runtime.machine import hardware
@@ -31,6 +32,7 @@ MODEL = f"{SYNTHETIC}llama-3.1-8b"  # by default
 _ROWS = (1, 6, 9, 16)
 _BYTES = 400 << 20  # of weights between two uses of the same, far more than a cache holds
 _PAGE = 16  # tokens
+_PARTS = 128  # programs of the product before a norm
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,24 +83,27 @@ def _predicted(device: Device, spec: ModelSpec, row: Row, key: str) -> float:
 
 def _product(name: str, spec: ModelSpec, like: Tensor) -> Iterator[Row]:
     """Time a product with as many rows as drafting and verifying have."""
-    from engine.backends.cuda.linear import RowsLinears  # needs Triton
+    from engine.backends.cuda.launch import Launch  # needs Triton
+    from engine.backends.cuda.linear import RowsLinears
+    from engine.backends.cuda.products import Prepared
 
     device, (outputs, inputs) = like.device, product_shapes(spec)[name]
-    make = RowsLinears(device)
+    make = RowsLinears(Launch(device))
     many = 1 if device.type == "cpu" else max(2, _BYTES // (2 * outputs * inputs))
     weights = [like.new_empty(outputs, inputs).normal_(0, 1 / 64) for _ in range(many)]
     whole = [make(weight, None, gated=name == "gate up") for weight in weights]
     copies = [make.lower(linear, 4) for linear in whole]
-    norm, factors = like.new_ones(inputs), like.new_ones(inputs // 32, outputs, 2)
+    norm, after, factors = (like.new_ones(*shape) for shape in ((inputs,), (outputs,), (inputs // 32, outputs, 2)))
     for rows in _ROWS:
         x, residual = like.new_empty(rows, inputs).normal_(), like.new_zeros(rows, outputs)
+        prepared = Prepared(x, torch.ones(_PARTS, rows, device=device))
         row: Row = {"kernel": name, "rows": rows}
         for key, linears in (("bf16", whole), ("copy", copies)):
             if name in ("output", "down"):
-                row[key] = _micros([partial(each.add, x, residual) for each in linears], device)
+                row[key] = _micros([partial(each.add_before, x, residual, after) for each in linears], device)
             else:
                 calls = (each.gated if name == "gate up" else each.normed for each in linears)
-                row[key] = _micros([partial(call, x, norm, spec.norm_eps) for call in calls], device)
+                row[key] = _micros([partial(call, x, prepared, norm, spec.norm_eps) for call in calls], device)
         try:
             codes = [weight.view(torch.uint8)[:, : inputs // 2].contiguous() for weight in weights]
             packed = [torch.ops.aten._convert_weight_to_int4pack(each, 8) for each in codes]  # noqa: SLF001
@@ -118,8 +123,9 @@ def _attention(spec: ModelSpec, like: Tensor, contexts: Sequence[int]) -> Iterat
     for context in contexts:
         for rows in (*_ROWS, 8):
             batch = attention.prepare([Segment(0, context, rows)])
+            batch.load([0] * rows, Draws(), fresh=True)
             heads = spec.heads + 2 * spec.kv_heads
-            qkv = like.new_empty(1 << (rows - 1).bit_length(), heads * spec.head_dim).normal_()
+            qkv = like.new_empty(batch.layout.rows, heads * spec.head_dim).normal_()
             row: Row = {"kernel": "scan, merge", "context": context, "rows": rows}
             for key, variant in (("bf16", TARGET), ("window", WINDOW)):
                 calls = [partial(batch.attend, layer, qkv, variant) for layer in range(spec.layers)]
