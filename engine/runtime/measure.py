@@ -93,8 +93,8 @@ class Grid:
 
 
 # Passes on CUDA are as wide as the next power of two (engine/backends/cuda/attention.py), so that costs rise in steps
-# after 2^k rows. Beyond 16 rows of a request, kernels are launched one by one, which takes longer: two such counts price
-# further rows, as a single one would continue the jump.
+# after 2^k rows. Beyond 16 rows of a request, kernels are launched one by one, which takes longer: two such counts
+# price further rows, as a single one would continue the jump.
 _LAYOUTS = (1, 2, 3, 4, 5, 8, 9, 16)
 QUICK = {
     "cpu": Grid((1, 2, 4, 8), (_SHORT_CONTEXT, 1536), (16, 32), brief=True),

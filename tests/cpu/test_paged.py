@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 from transformers import MistralConfig, Qwen3Config
 
 from bench.targets import PolicyTarget, Prompt, run_in_turns
@@ -230,3 +232,47 @@ def test_warming_up_runs_the_copy_as_drafts_do(hurried: bool) -> None:
         ran = {rows: times for (variants, rows), times in passes.items() if variants == plan}
         assert ran == ({} if hurried else {1: 3, 2: 3, 4: 3})
     assert passes["1" * whole, 1] == 3
+
+
+@pytest.mark.parametrize("changes", [{}, {"sliding_window": 12}], ids=["whole", "window"])
+@torch.inference_mode()
+def test_prompts_by_flash_attention_equal_those_by_masks(
+    changes: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks of two requests after cached tokens, on pages in order and out of order."""
+    calls: list[int] = []
+
+    def varlen_attn(
+        q: Tensor, k: Tensor, v: Tensor, rows: Tensor, keys: Tensor, most: int, longest: int, **options: Any
+    ) -> Tensor:
+        """What torch documents, by its scaled dot products: the last row of a sequence sees its last key."""
+        calls.append(len(rows) - 1)
+        assert options["enable_gqa"]
+        assert (rows.diff().max(), keys.diff().max()) == (most, longest)
+        (left, right), out = options["window_size"], []
+        for i in range(len(rows) - 1):
+            own, seen = slice(rows[i], rows[i + 1]), slice(keys[i], keys[i + 1])
+            key = torch.arange(keys[i + 1] - keys[i])
+            at = torch.arange(rows[i + 1] - rows[i])[:, None] + len(key) - int(rows[i + 1] - rows[i])
+            mask = (key <= at + right) & ((left < 0) | (key >= at - left))
+            heads = (x.transpose(0, 1) for x in (q[own], k[seen], v[seen]))
+            out.append(F.scaled_dot_product_attention(*heads, attn_mask=mask, enable_gqa=True).transpose(0, 1))
+        return torch.cat(out)
+
+    monkeypatch.setattr("engine.backends.cuda.attention.varlen_attn", varlen_attn)
+    tiny_model(tmp_path, MistralConfig, **changes)
+    tokens = torch.randint(0, 300, (120,), generator=torch.Generator().manual_seed(0)).tolist()
+
+    def logits(flash: bool) -> Tensor:
+        def attention(spec: ModelSpec, size: CacheSize) -> PagedAttention:
+            cache = PagedCache(spec, size, torch.float64, CPU)
+            return PagedAttention(spec, cache, TorchKernels(), flash=flash)
+
+        model = load(torch.float64, model=tmp_path, backend=replace(PAGES, attention=attention), max_num_seqs=2)
+        model.attention.cache.place((Placement(1, 0, (8, 3, 1, 12, 11, 10)),))
+        first = logits_of(model, [Segment(0, 0, 20), Segment(1, 0, 30)], tokens[:50])
+        second = logits_of(model, [Segment(0, 20, 40), Segment(1, 30, 25)], tokens[50:115])
+        return torch.cat([first, second, logits_of(model, [Segment(1, 55, 1)], tokens[:1])])
+
+    torch.testing.assert_close(logits(flash=True), logits(flash=False), atol=1e-9, rtol=0)
+    assert calls == [2] * 8

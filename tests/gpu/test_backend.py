@@ -5,25 +5,30 @@ Passes run on a CPU as they would be recorded on a GPU: the same layouts, kernel
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import LlamaConfig, PreTrainedConfig, Qwen3Config
 
 from engine.architecture.spec import ModelSpec
 from engine.config.engine import EngineConfig
 from engine.config.policies import FixedConfig, KnapSpecConfig
+from engine.core.engine import EngineCore
 from engine.kv.cache import PagedCache
 from engine.kv.pages import CacheSize
+from engine.model.attention import Segment
 from engine.model.backend import Backend
 from engine.plans import LOW_BIT
 from engine.runtime.build import LoadedModel
 from engine.types import RequestRound, SamplingParams
 from tests.support import INTERPRETED
-from tests.support.cores import answer, made_up_profile, tiny_model
+from tests.support.cores import answer, logits_of, made_up_profile, tiny_model
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs triton, whose interpreter runs the kernels")
 
@@ -74,8 +79,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     return load(directory)
 
 
-def load(directory: Path, **settings: object) -> LoadedModel:
-    config = EngineConfig(model=str(directory), device="cpu", max_num_seqs=4, max_model_len=256, threads=1, **settings)
+def load(directory: Path, **settings: Any) -> LoadedModel:
+    settings = {"max_num_seqs": 4, "max_model_len": 256} | settings
+    config = EngineConfig(model=str(directory), device="cpu", threads=1, **settings)
     profile = made_up_profile(low_bit=0.4)
     made = LoadedModel(config, dtype=torch.bfloat16, profile=profile, backend=interpreted_backend())
     assert LOW_BIT in made.decoder.weights.layers
@@ -94,21 +100,140 @@ def tokens(
     plan: str | None = None,
     confidence: float = 0.0,
     concurrency: int = 1,
+    overlaps: bool = True,
+    cores: list[EngineCore] | None = None,
 ) -> tuple[list[tuple[int, ...]], list[RequestRound]]:
     """Return the answers, and each request's rounds."""
     fixed = FixedConfig(plan=plan, gamma=3)
     knapspec = KnapSpecConfig(interval=4, budget=0.5)
     config = EngineConfig(device="cpu", fixed=fixed, knapspec=knapspec, draft_confidence=confidence)
     rounds: list[RequestRound] = []
-    core = model.core(config, overlaps=True)
+    core = model.core(config, overlaps=overlaps)
+    if cores is not None:
+        cores.append(core)
     return answer(core, ids, sampling, policies, concurrency=concurrency, rounds=rounds), rounds
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("sampling", [SHORT, SAMPLED, CUT], ids=["greedy", "sampled", "cut"])
 @pytest.mark.parametrize("plan", ["22222", "32322", "10121"], ids=["copy", "windows", "skips"])
 def test_drafts_give_the_tokens_of_plain_decoding(model: LoadedModel, plan: str, sampling: SamplingParams) -> None:
+    """The context is longer than windows."""
     ids = prompts(1, 100)
     plain, _ = tokens(model, ids, sampling, "none")
     drafting, rounds = tokens(model, ids, sampling, "fixed", plan=plan)
     assert drafting == plain
     assert sum(r.drafted for r in rounds) > 0
+
+
+def test_a_short_draft_of_the_copy_gives_the_tokens_of_plain_decoding(model: LoadedModel) -> None:
+    short, ids = replace(SAMPLED, max_tokens=3), prompts(1, 20)
+    plain, _ = tokens(model, ids, short, "none")
+    drafting, rounds = tokens(model, ids, short, "fixed", plan="32222")
+    assert drafting == plain
+    assert sum(r.drafted for r in rounds) > 0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("policies", "plan"),
+    [(("none", "fixed"), "22222"), (("layerskip", "fixed"), "10121"), (("fixed", "layerskip"), "32322")],
+    ids=["one drafts", "masks", "divided"],
+)
+def test_requests_side_by_side_get_the_tokens_of_plain_decoding(
+    model: LoadedModel, policies: tuple[str, ...], plan: str
+) -> None:
+    ids = prompts(4, 60)
+    plain, _ = tokens(model, ids, SAMPLED, "none")
+    together, rounds = tokens(model, ids, SAMPLED, *policies, plan=plan, concurrency=4)
+    assert together == plain
+    assert sum(r.drafted for r in rounds) > 0
+
+
+@pytest.mark.nightly
+def test_a_draft_that_the_device_ends_has_the_same_tokens_as_one_that_the_host_ends(model: LoadedModel) -> None:
+    """The kernels of the pass that was started too early do nothing, and its draws are not used."""
+    ids = prompts(2, 30)
+    plain, _ = tokens(model, ids, SHORT, "none")
+    for overlaps in (True, False):
+        found, rounds = tokens(model, ids, SHORT, "fixed", plan="22222", confidence=0.6, overlaps=overlaps)
+        lengths = [r.drafted for r in rounds]
+        assert found == plain
+        assert len({*lengths}) > 1, "some drafts end early"
+        if overlaps:
+            expected = lengths
+    assert lengths == expected
+
+
+@pytest.mark.nightly
+def test_shared_prefixes_and_preempted_requests_get_the_tokens_of_plain_decoding(
+    tmp_path: Path, model: LoadedModel
+) -> None:
+    ids = [(*prompts(1, 64)[0], *own) for own in ((5, 6), (7, 8), (9,))]
+    plain = [tokens(model, [each], SHORT, "none")[0][0] for each in ids]
+    tiny_model(tmp_path, num_hidden_layers=2, scale=0.6, drafts=True)
+    block = 2 * 2 * 2 * 16 * 16 * 2  # bytes of K/V in bf16: layers, K and V, heads, their width, tokens
+    small = load(tmp_path, kv_cache_memory=16 * block, max_model_len=160)
+    cores: list[EngineCore] = []
+    for policies in (("none",), ("fixed", "none")):
+        found, _ = tokens(small, ids * 2, SHORT, *policies, plan="22222", concurrency=4, cores=cores)
+        assert found == plain * 2
+    statistics = [core.scheduler for core in cores]
+    assert any(each.preemptions for each in statistics)
+
+
+@pytest.mark.parametrize("family", [LlamaConfig, Qwen3Config])
+def test_a_recorded_step_has_six_kernels_a_layer(
+    family: type[PreTrainedConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside them, it looks up the tokens, multiplies by the head, and draws in two kernels."""
+    counts: list[int] = []
+
+    def recorded(function: Callable[[], None]) -> Callable[[], None]:
+        with Launches() as launches:
+            function()
+        counts.append(launches.count)
+        return function
+
+    monkeypatch.setattr("engine.backends.cuda.graphs.repeat", recorded)
+    for layers in (1, 2):
+        tiny_model(tmp_path / str(layers), family, num_hidden_layers=layers)
+        made = load(tmp_path / str(layers))
+        for _ in range(3):
+            logits_of(made, [Segment(0, 0, 1)], [5])
+    assert counts == [10, 16]
+
+
+class Launches(TorchDispatchMode):
+    """Counts what a GPU would run as kernels: Triton's, and those of torch's operations that compute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self._inside = False
+
+    def __enter__(self) -> Launches:
+        from triton.runtime.interpreter import GridExecutor
+
+        launch = GridExecutor.__call__
+
+        def launched(executor: Any, *args: Any, **options: Any) -> Any:
+            self.count, self._inside = self.count + 1, True
+            try:
+                return launch(executor, *args, **options)
+            finally:
+                self._inside = False
+
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setattr(GridExecutor, "__call__", launched)
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self._patch.undo()
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if not self._inside and not function.is_view and "empty" not in function.name():
+            self.count += 1
+        return function(*args, **(kwargs or {}))
