@@ -30,7 +30,7 @@ _FACTS = 5  # what each of them finds
 _JOINED = 16  # rows whose parts are joined at once
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def _embed(
     tokens, fresh, embedding, norm, out, scaled, squares, rows, hidden, alive,
     PREPARES: tl.constexpr, VALUES: tl.constexpr, EARLY: tl.constexpr,
@@ -249,7 +249,7 @@ def _draw(
     tl.store(place + 4, bad)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def _join(
     facts, least, results, rows, alive,
     PARTS: tl.constexpr, FACTS: tl.constexpr, ROWS: tl.constexpr, EARLY: tl.constexpr,

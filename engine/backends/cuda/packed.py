@@ -93,7 +93,7 @@ def _finish(
     tl.store(out + place, sums.to(out.dtype.element_ty), mask=both)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def _product(
     x, low, high, scale, scale_shares, least, least_shares, bias, residual, out,
     outputs, inputs, rows, width, chunks, alive,

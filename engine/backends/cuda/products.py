@@ -34,7 +34,7 @@ def prepare(value, norm, scaled, squares, place, row, rows, part, wanted, AXIS: 
     tl.store(squares + part * rows + row, total.to(tl.float32), mask=row < rows)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "parts"])
 def _product(
     x, weight, squares, bias, residual, norm, out, scaled, sums_out, outputs, inputs, rows, epsilon, parts, alive,
     NORMED: tl.constexpr, GATED: tl.constexpr, BIASED: tl.constexpr, ADDED: tl.constexpr, PREPARES: tl.constexpr,
