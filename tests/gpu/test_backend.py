@@ -24,6 +24,7 @@ from engine.kv.cache import PagedCache
 from engine.kv.pages import CacheSize
 from engine.model.attention import Segment
 from engine.model.backend import Backend
+from engine.model.decoder import Draws
 from engine.plans import LOW_BIT
 from engine.runtime.build import LoadedModel
 from engine.types import RequestRound, SamplingParams
@@ -237,3 +238,34 @@ class Launches(TorchDispatchMode):
         if not self._inside and not function.is_view and "empty" not in function.name():
             self.count += 1
         return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy warns of what are no numbers
+@pytest.mark.parametrize("vocab", [77, 3000])
+def test_tokens_are_drawn_as_torch_draws_them(vocab: int) -> None:
+    """The best of equal scores, rows that are not numbers, excluded tokens, noise, confidences and the stop flag."""
+    from engine.backends.cuda.attention import Layout, StaticInputs, TorchKernels
+    from engine.backends.cuda.kernels import TritonKernels
+    from engine.backends.cuda.launch import Launch
+
+    inputs, launch = StaticInputs(Layout(1, 8, 8), CPU), Launch(CPU)
+    logits = (torch.randn(8, vocab, generator=torch.Generator().manual_seed(0)) * 3).bfloat16()
+    logits[0] = 1.0
+    logits[1, 5], logits[2] = float("nan"), float("-inf")
+    logits[3, : vocab // 2] = float("-inf")
+    sampling = [replace(SAMPLED, temperature=0.0 if row < 4 else 0.3 * row, seed=row) for row in range(8)]
+    for least, alive in ((0.0, 1), (1.5, 0)):
+        draws = Draws(range(7), sampling[:7], range(7), noise=[1.0] * 6 + [0.5], confidence=True, least=[least] * 7)
+        inputs.load(8, [Segment(0, 0, 7)], [0] * 7, draws, fresh=True)
+        TorchKernels().draw(logits, inputs)
+        expected = inputs.results.clone()
+        with launch.of_draft(stops=True):
+            TritonKernels(launch).draw(logits, inputs)
+        assert torch.equal(inputs.results[0, :7], expected[0, :7])
+        assert inputs.results[0, :3].tolist() == [0, -1, -1]
+        torch.testing.assert_close(inputs.results[1, 3:7], expected[1, 3:7], rtol=1e-5, atol=0)
+        assert launch.alive.item() == alive
+    inputs.results.fill_(7)
+    with launch.of_draft(stops=True):
+        TritonKernels(launch).draw(logits, inputs)
+    assert (inputs.results == 7).all(), "a dead draft draws nothing"

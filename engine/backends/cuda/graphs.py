@@ -101,18 +101,19 @@ class GraphedDecoder(TorchDecoder):
     ) -> Step:
         if not isinstance(batch, PagedBatch):
             return super().step(tokens, batch, plans, draws, record)
-        every = [plan for plan in plans for _ in range(batch.count // len(plans))]
-        run = [{plan[i] for plan in plans} - {SKIP} for i in range(len(plans[0]))]
-        if any(len(variants) > 1 for variants in run):  # a mask cannot choose between variants
-            return self._divide(tokens, batch, every, draws)
-        union, masked = tuple(max(variants, default=SKIP) for variants in run), len({*plans}) > 1
+        union, masked = plans[0], len({*plans}) > 1
+        if masked:
+            run = [{plan[i] for plan in plans} - {SKIP} for i in range(len(union))]
+            if any(len(variants) > 1 for variants in run):  # a mask cannot choose between variants
+                return self._divide(tokens, batch, plans, draws)
+            union = tuple(max(variants, default=SKIP) for variants in run)
         again = [i for i, p in enumerate(draws.sampling) if p.truncates or (draws.edits and draws.edits[i])]
         stops = bool(draws.least) and not again
         batch.load(tokens, draws, fresh=not (isinstance(tokens, Tensor) and self._stops))
         self._stops = stops
         masks = self._masks_of(batch.layout)
         if masked:
-            masks[: batch.count] = to_device([plan[:-1] for plan in every], self.device, torch.bool)
+            masks[: batch.count] = to_device([plan[:-1] for plan in plans], self.device, torch.bool)
         # One recording of the whole model serves passes with and without residual streams.
         keeps = record is not None or (union == self.spec.whole and batch.layout.rows <= _ALWAYS_STATES_ROWS)
         made = self._run(_Key(batch.layout, union, masked, keeps, stops), batch, masks)
