@@ -11,15 +11,14 @@ from collections.abc import Sequence
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
+if ctypes.util.find_library("cuda") is None:  # no driver: Triton's interpreter runs the kernels of GPUs
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 pytest.register_assert_rewrite("tests.support")
 
 from tests.support.examples import register_profiles  # noqa: E402
 
 register_profiles()
-
-
-if ctypes.util.find_library("cuda") is None:  # no driver: Triton's interpreter runs the kernels of GPUs
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
 gc.disable()  # imports create no garbage

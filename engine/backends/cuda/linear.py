@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from engine.backends.cuda.graphs import FusedLinear
 from engine.backends.cuda.packed import PackedRowsLinear
 from engine.backends.cuda.products import ROWS, normalise, product
+from engine.backends.cuda.torch_int4 import Int4Linears, device_seconds
 from engine.model.linear import Linear, PlainLinear, Release
 from engine.model.low_bit import GROUP, lowered
-from engine.quantised.packed import PackedRows
+from engine.quantised.packed import PackedRows, unpack_weights
 
 _LOWERED = 8192  # outputs quantised at a time
 _MANY = 32768  # outputs: only output heads have so many
@@ -24,6 +26,7 @@ class RowsLinears:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
+        self._int4 = Int4Linears(device_seconds)
 
     def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> RowsLinear:
         return RowsLinear(weight, bias, gated=gated)
@@ -46,10 +49,14 @@ class RowsLinears:
         """Whether the weights are not packed and divide into groups."""
         return isinstance(linear, RowsLinear) and linear._weight.shape[1] % GROUP == 0
 
-    def lower(self, linear: Linear, bits: int, /) -> PackedRowsLinear:
+    def lower(self, linear: Linear, bits: int, /) -> FusedLinear:
         assert isinstance(linear, RowsLinear)
         rows = [lowered(part, bits) for part in linear._weight.split(_LOWERED)]  # type: ignore[no-untyped-call]
-        return PackedRowsLinear(rows, linear._bias, gated=linear._gated, device=self._device)
+        if bits != 4:
+            return PackedRowsLinear(rows, linear._bias, gated=linear._gated, device=self._device)
+        codes, scales, _ = zip(*map(unpack_weights, rows), strict=True)
+        scale = torch.cat([factors.numbers for factors in scales])
+        return self._int4(torch.cat(codes), scale, linear._bias, linear._weight.dtype, gated=linear._gated)
 
 
 class RowsLinear(PlainLinear):
