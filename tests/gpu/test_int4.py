@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -178,29 +179,41 @@ def test_torchs_products_equal_those_of_dequantised_weights(outputs: int, inputs
     torch.testing.assert_close(made.gated(x, norm, 1e-5), own.gated(x, norm, 1e-5), rtol=0.05, atol=0.05)
 
 
-@pytest.mark.parametrize(("seconds", "torchs"), [((2e-6, 1e-6), True), ((1e-6, 2e-6), False), ((1e-6,), False)])
-def test_the_faster_product_of_a_shape_is_chosen_once(
-    seconds: tuple[float, ...], torchs: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("times", "fastest"),
+    [({"within": 1, "before": 2, "torch": 3}, "within"), ({"within": 2, "before": 1, "torch": 3}, "before"),
+     ({"within": 2, "before": 3, "torch": 1}, "torch"), ({"within": 2, "before": 3}, "within")],
+)  # fmt: skip
+def test_the_fastest_product_of_a_shape_is_chosen_once(
+    times: dict[str, float], fastest: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from engine.backends.cuda import torch_int4
-    from engine.backends.cuda.int4 import Int4Linear
 
-    class Torchs(Int4Linear):
-        """Stands in for torch's, which needs a CUDA device."""
+    class Layer:
+        """Stands in for a kind of layer: its products say which kind they are of."""
 
-    times = iter(seconds)
+        def __init__(self, *parts: object, gated: bool, fused: bool = True, kind: str = "") -> None:
+            self.kind = kind or ("within" if fused else "before")
+
+        def normed(self, x: Tensor, norm: Tensor, epsilon: float) -> str:
+            return self.kind
+
+    asked = []
 
     def timer(function: Callable[[], object]) -> float:
-        for time in times:
-            return time
-        raise RuntimeError("not implemented")
+        asked.append(kind := str(function()))
+        if kind not in times:
+            raise RuntimeError("not implemented")
+        return times[kind]
 
-    monkeypatch.setattr(torch_int4, "TorchInt4Linear", Torchs)
-    make = torch_int4.Int4Linears(timer)
-    parts = numbers(random(64, 96, dtype=torch.bfloat16))
-    first, second = (make(*parts, None, torch.bfloat16, gated=False) for _ in range(2))
-    assert type(first) is type(second) is (Torchs if torchs else Int4Linear)
-    assert type(make(*parts, None, torch.float16, gated=False)) is Int4Linear  # torch's kernel takes bfloat16 only
+    monkeypatch.setattr(torch_int4, "Int4Linear", Layer)
+    monkeypatch.setattr(torch_int4, "TorchInt4Linear", partial(Layer, kind="torch"))
+    make: Any = torch_int4.Int4Linears(timer)
+    codes, scale = numbers(random(64, 96, dtype=torch.bfloat16))
+    made = [make(codes, scale, None, torch.bfloat16, gated=False).kind for _ in range(2)]
+    assert made == [fastest] * 2
+    assert asked == ["within", "before", "torch"]
+    assert make(codes, scale, None, torch.float16, gated=False).kind == "within"  # torch's takes bfloat16 only
 
 
 @pytest.mark.skipif(CUDA, reason="torch's kernel needs a CUDA device")

@@ -124,11 +124,23 @@ class Int4Linear:
 
     most = 64
 
-    def __init__(self, codes: Tensor, scale: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> None:
-        """Repack weights (code − 8) · scale: codes uint8 [out, in], scale [out, in / GROUP]; keep bias [out]."""
+    def __init__(
+        self,
+        codes: Tensor,
+        scale: Tensor,
+        bias: Tensor | None = None,
+        *,
+        gated: bool = False,
+        fused: bool = True,
+        tiles: tuple[int, int] | None = None,
+    ) -> None:
+        """Repack weights (code − 8) · scale: codes uint8 [out, in], scale [out, in / GROUP]; keep bias [out].
+
+        `fused`: compute norms of bfloat16 within products. `tiles`: outputs and warps of a program, chosen by default.
+        """
         self._outputs, self._inputs = codes.shape
-        self._bias, self._paired = bias, gated
-        self._block, self._splits = (128, 4) if self._outputs >= WIDE else (32, 8)
+        self._bias, self._paired, self._fused = bias, gated, fused
+        self._block, self._splits = tiles or ((128, 4) if self._outputs >= WIDE else (32, 8))
         if gated:
             turns = torch.arange(self._outputs, device=codes.device).view(2, -1).t().reshape(-1)
             codes, scale = codes[turns], scale[turns]
@@ -149,7 +161,7 @@ class Int4Linear:
         return self._product(x, residual=residual)
 
     def normed(self, x: Tensor, norm: Tensor, epsilon: float, *, gated: bool = False) -> Tensor:
-        if x.dtype in FUSED:
+        if self._fused and x.dtype in FUSED:
             return self._product(x, norm=norm, epsilon=epsilon, gated=gated)
         return self._product(normalise(x, norm[None], epsilon, torch.empty_like(x)), gated=gated)
 

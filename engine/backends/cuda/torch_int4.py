@@ -1,9 +1,10 @@
-"""torch's own 4-bit product, and the choice between it and `int4`'s: which is faster depends on the GPU."""
+"""torch's own 4-bit product, and the choice between it and those of `int4`: which is fastest depends on the GPU."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import torch
@@ -57,40 +58,45 @@ class TorchInt4Linear:
 
 
 class Int4Linears:
-    """Make 4-bit layers of the class that takes a row of a layer's shape less time, by `timer`.
+    """Make 4-bit layers of the kind that takes a row of a layer's shape the least time, by `timer`.
 
-    `timer` returns the seconds that a function takes, or raises RuntimeError as the function does.
+    `timer` returns the seconds that a function takes, or raises RuntimeError if the function does.
     """
 
     def __init__(self, timer: Callable[[Callable[[], object]], float]) -> None:
         self._timer = timer
-        self._torchs: dict[tuple[int, int, bool], bool] = {}  # by outputs, inputs, gated: whether torch's is faster
+        self._chosen: dict[tuple[int, int, bool], str] = {}  # the kind, by outputs, inputs, and whether gated
 
     def __call__(
         self, codes: Tensor, scale: Tensor, bias: Tensor | None, dtype: torch.dtype, *, gated: bool
     ) -> FusedLinear:
         """Make a layer for inputs of `dtype` from codes and scales as `Int4Linear` does."""
-        outputs, inputs = codes.shape
-        key = outputs, inputs, gated
-        if dtype != torch.bfloat16 or self._torchs.get(key) is False:
+        if dtype != torch.bfloat16:
             return Int4Linear(codes, scale, bias, gated=gated)
-        if key not in self._torchs:
-            x, norm = (torch.ones(*shape, dtype=dtype, device=codes.device) for shape in ((1, inputs), (inputs,)))
+        kinds: dict[str, Callable[..., FusedLinear]] = {
+            "norm within": Int4Linear,
+            "norm before": partial(Int4Linear, fused=False),
+            "torch": TorchInt4Linear,
+        }
+        x, norm = (
+            torch.ones(*shape, dtype=dtype, device=codes.device) for shape in ((1, codes.shape[1]), codes.shape[1:])
+        )
 
-            def seconds(linear: FusedLinear) -> float:
-                run = linear.gated if gated else linear.normed
-                return self._timer(lambda: run(x, norm, 1e-5))
-
-            own = seconds(Int4Linear(codes, scale, bias, gated=gated))
+        def seconds(kind: str) -> float:
             try:
-                torchs = seconds(TorchInt4Linear(codes, scale, bias, gated=gated))
+                linear = kinds[kind](codes, scale, bias, gated=gated)
+                return self._timer(lambda: (linear.gated if gated else linear.normed)(x, norm, 1e-5))
             except RuntimeError as error:
-                log.info("4-bit product %d × %d: torch's fails: %s", outputs, inputs, error)
-                torchs = float("inf")
-            else:
-                log.info("4-bit product %d × %d: %.1f µs, torch's %.1f", outputs, inputs, own * 1e6, torchs * 1e6)
-            self._torchs[key] = torchs < own
-        return (TorchInt4Linear if self._torchs[key] else Int4Linear)(codes, scale, bias, gated=gated)
+                log.info("4-bit product, %s: %s", kind, error)
+                return float("inf")
+
+        outputs, inputs = codes.shape
+        if (outputs, inputs, gated) not in self._chosen:
+            times = {kind: seconds(kind) for kind in kinds}
+            said = ", ".join(f"{kind} {time * 1e6:.1f} µs" for kind, time in times.items())
+            log.info("4-bit product %d × %d: %s", outputs, inputs, said)
+            self._chosen[outputs, inputs, gated] = min(times, key=times.__getitem__)
+        return kinds[self._chosen[outputs, inputs, gated]](codes, scale, bias, gated=gated)
 
 
 def device_seconds(function: Callable[[], object]) -> float:
