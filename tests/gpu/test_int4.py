@@ -51,15 +51,21 @@ def random(*shape: int, dtype: torch.dtype, seed: int = 0) -> Tensor:
 
 
 def layer(weight: Tensor, bias: Tensor | None = None, *, gated: bool = False) -> Any:
-    from engine.backends.cuda.linear import RowsLinear, RowsLinears
+    from engine.backends.cuda.int4 import Int4Linear
 
-    return RowsLinears(DEVICE).lower(RowsLinear(weight, bias, gated=gated), 4)
+    return Int4Linear(*numbers(weight), bias, gated=gated)
+
+
+def numbers(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The codes and scales of a copy."""
+    codes, scale, _ = unpack_weights(lowered(weight, 4))
+    return codes, scale.numbers
 
 
 def copied(weight: Tensor) -> Tensor:
     """The weights of a copy, float64 [out, in]."""
-    codes, scale, _ = unpack_weights(lowered(weight, 4))
-    groups = (codes.double() - 8).view(len(codes), -1, GROUP) * scale.numbers.bfloat16().double()[..., None]
+    codes, scale = numbers(weight)
+    groups = (codes.double() - 8).view(len(codes), -1, GROUP) * scale.bfloat16().double()[..., None]
     return groups.flatten(1).to(DEVICE)
 
 
@@ -159,11 +165,6 @@ def test_the_instructions_unpack_what_tritons_language_unpacks(dtype: torch.dtyp
         assert torch.equal(unpack.fn(words, False, ones)[group], found)
 
 
-def numbers(weight: Tensor) -> tuple[Tensor, Tensor]:
-    codes, scale, _ = unpack_weights(lowered(weight, 4))
-    return codes, scale.numbers
-
-
 @pytest.mark.skipif(DTYPES[-1] != torch.bfloat16, reason="needs a CUDA device")
 @pytest.mark.parametrize(("outputs", "inputs"), [(64, 1024), (128, 96)])
 def test_torchs_products_equal_those_of_dequantised_weights(outputs: int, inputs: int) -> None:
@@ -226,11 +227,12 @@ def test_a_copy_needs_no_kernel_of_torchs() -> None:
     assert type(make(*parts, None, torch.bfloat16, gated=True)) is Int4Linear
 
 
-@pytest.mark.parametrize("bits", [5, 6, 8])
-def test_copies_of_more_bits_stay_packed(bits: int) -> None:
+@each_dtype
+@pytest.mark.parametrize("bits", [4, 5, 6, 8])
+def test_copies_equal_their_dequantised_weights(bits: int, dtype: torch.dtype) -> None:
     from engine.backends.cuda.linear import RowsLinear, RowsLinears
 
-    weight, x = random(40, 96, dtype=torch.float16), random(3, 96, dtype=torch.float16, seed=1)
+    weight, x = random(40, 96, dtype=dtype), random(3, 96, dtype=dtype, seed=1)
     made = RowsLinears(DEVICE).lower(RowsLinear(weight), bits)
-    whole = dequantise(lowered(weight, bits)).double().to(DEVICE)
+    whole = copied(weight) if bits == 4 else dequantise(lowered(weight, bits)).double().to(DEVICE)
     close(made(x), x.double() @ whole.t(), x, whole)
