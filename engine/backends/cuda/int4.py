@@ -64,33 +64,41 @@ def _product(
     BLOCK, chunks, BLOCK]; out, residual [rows, outputs (half of them if GATED)]. WHOLE: each step reads SPLITS whole
     chunks. PAIRED: outputs of the first and of the second half alternate.
     """
-    i, k, split = tl.arange(0, BLOCK), tl.arange(0, GROUP), tl.arange(0, SPLITS)
-    n = tl.program_id(1) * BLOCK + i
+    n = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    # Tiles are loaded as lines of GROUP words or inputs, split by split: the compiler then arranges them in shared
+    # memory so that no reads collide.
+    k, line, entry = tl.arange(0, GROUP), tl.arange(0, SPLITS * BLOCK), tl.arange(0, SPLITS * ROWS)
     first = tl.program_id(1).to(tl.int64) * chunks * BLOCK
-    line = split[:, None] * BLOCK + i[None, :]
-    words, scale = codes + first * GROUP + line[:, :, None] * GROUP + k[None, None, :], scales + first + line
-    input = split[:, None, None] * (4 * GROUP) + k[None, :, None]
-    source = x + row[None, None, :] * inputs + input
-    weight = norm + row[None, None, :] * 0 + input if NORMED else source
+    words = codes + first * GROUP + line[:, None] * GROUP + k[None, :]
+    split = tl.arange(0, SPLITS)
+    scale = scales + first + split[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    input = entry[:, None] // ROWS * (4 * GROUP) + k[None, :]
+    place = tl.program_id(0) * ROWS + entry[:, None] % ROWS
+    source = x + place * inputs + input
+    weight = norm + place * 0 + input if NORMED else source
     sums = tl.zeros([SPLITS, BLOCK, ROWS], tl.float32)
     squares = tl.zeros([SPLITS, 16, ROWS], tl.float32)
     minus = tl.full([SPLITS, BLOCK, GROUP], OFFSET, x.dtype.element_ty)
     ones = tl.full([SPLITS, 16, GROUP], 1.0, x.dtype.element_ty)
     # Only weights may be read before this point: kernels that still run may be writing the other inputs.
     for base in tl.range(0, chunks, SPLITS, num_stages=STAGES):
-        read = base + split < chunks
-        word = tl.load(words) if WHOLE else tl.load(words, mask=read[:, None, None], other=0)
-        four = tl.load(scale) if WHOLE else tl.load(scale, mask=read[:, None], other=0)
-        numbers = unpack(word, ASM, ONES)
+        if WHOLE:
+            word, four = tl.load(words), tl.load(scale)
+        else:
+            word = tl.load(words, mask=(base + line // BLOCK < chunks)[:, None], other=0)
+            four = tl.load(scale, mask=(base + split < chunks)[:, None], other=0)
+        numbers = unpack(tl.reshape(word, [SPLITS, BLOCK, GROUP]), ASM, ONES)
         for group in tl.static_range(4):
-            inside, at = (row < rows)[None, None, :], group * GROUP
+            inside, at = place < rows, group * GROUP
             if not WHOLE:
                 inside = inside & (base * (4 * GROUP) + input + at < inputs)
             y = tl.load(source + at, mask=inside, other=0.0)
             if NORMED:
-                squares = tl.dot(ones, y * y, squares)
+                squared = tl.permute(tl.reshape(y * y, [SPLITS, ROWS, GROUP]), [0, 2, 1])
+                squares = tl.dot(ones, squared, squares)
                 y *= tl.load(weight + at, mask=inside, other=0.0)
+            y = tl.permute(tl.reshape(y, [SPLITS, ROWS, GROUP]), [0, 2, 1])
             two = (four >> group // 2 * 32).to(tl.int32)
             factor = (two << 16 if group % 2 == 0 else two & -65536).to(tl.float32, bitcast=True)
             number = numbers[group].to(y.dtype, bitcast=True)
