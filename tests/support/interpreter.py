@@ -32,5 +32,10 @@ def _multiplied(self: Any, a: Any, b: Any, *rest: Any) -> Any:
     return _dot(self, *wide, *rest)
 
 
+def _constant(self: Any, value: float) -> Any:
+    return self.cast_impl(interpreter.TensorHandle(np.array([value], dtype=np.float32), tl.float32), tl.bfloat16)
+
+
 _names["_convert_float"] = _converted
+interpreter.InterpreterBuilder.get_bf16 = _constant
 interpreter.InterpreterBuilder.create_dot = _multiplied

@@ -8,12 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from engine.backends.cuda.graphs import FusedLinear
 from engine.backends.cuda.launch import Launch
 from engine.backends.cuda.packed import PackedRowsLinear
-from engine.backends.cuda.products import ROWS, Prepared, normalise, product
+from engine.backends.cuda.products import ROWS, Prepared, normalise, prepared_norm, product
+from engine.backends.cuda.torch_int4 import Int4Linears, device_seconds
 from engine.model.linear import Linear, PlainLinear, Release
 from engine.model.low_bit import GROUP, lowered
-from engine.quantised.packed import PackedRows
+from engine.quantised.packed import PackedRows, unpack_weights
 
 _LOWERED = 1 << 24  # weights quantised at a time, with 20 bytes of temporaries each
 
@@ -25,6 +27,7 @@ class RowsLinears:
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
+        self._int4 = Int4Linears(launch, device_seconds if launch.device.type == "cuda" else None)
 
     def __call__(self, weight: Tensor, bias: Tensor | None, /, *, gated: bool = False) -> RowsLinear:
         return RowsLinear(weight, bias, self._launch, gated=gated)
@@ -47,11 +50,15 @@ class RowsLinears:
         """Whether the weights are not packed and divide into groups."""
         return isinstance(linear, RowsLinear) and linear._weight.shape[1] % GROUP == 0
 
-    def lower(self, linear: Linear, bits: int, /) -> PackedRowsLinear:
+    def lower(self, linear: Linear, bits: int, /) -> FusedLinear:
         assert isinstance(linear, RowsLinear)
         parts = linear._weight.split(max(1, _LOWERED // linear._weight.shape[1]))  # type: ignore[no-untyped-call]
         rows = [lowered(part, bits) for part in parts]
-        return PackedRowsLinear(rows, linear._bias, gated=linear._gated, launch=self._launch)
+        if bits != 4:
+            return PackedRowsLinear(rows, linear._bias, gated=linear._gated, launch=self._launch)
+        codes, scales, _ = zip(*map(unpack_weights, rows), strict=True)
+        scale = torch.cat([factors.numbers for factors in scales])
+        return self._int4(torch.cat(codes), scale, linear._bias, linear._weight.dtype, gated=linear._gated)
 
 
 class RowsLinear(PlainLinear):
@@ -70,8 +77,7 @@ class RowsLinear(PlainLinear):
         return super().add(x, residual) if len(x) > self.most else self._product(x, residual=residual)
 
     def add_before(self, x: Tensor, residual: Tensor, norm: Tensor) -> tuple[Tensor, Prepared | None]:
-        # A prepared norm divides after the product that follows, before which float16 could overflow.
-        before = None if x.dtype == torch.float16 else norm
+        before = prepared_norm(x, norm)
         return product(x, self._weight, self._launch, bias=self._bias, residual=residual, before=before)
 
     def normed(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:

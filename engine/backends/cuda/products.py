@@ -110,6 +110,14 @@ class Prepared(NamedTuple):
         return cls(torch.empty_like(x), torch.empty(parts, len(x), dtype=torch.float32, device=x.device))
 
 
+def prepared_norm(x: Tensor, norm: Tensor) -> Tensor | None:
+    """Return the norm if a product of values like x should prepare it.
+
+    A prepared norm divides after the product that follows, before which float16 could overflow.
+    """
+    return None if x.dtype == torch.float16 else norm
+
+
 class Tiles(NamedTuple):
     """The tiling of a product: outputs per program, inputs per step, warps, and steps in flight."""
 
