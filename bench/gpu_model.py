@@ -46,7 +46,7 @@ READ = Assumption(0.93, "read bandwidth ÷ the data sheet's", f"a sum on an H200
 BORDER = Assumption(4.0, "µs from kernel to kernel", f"H200, four products of a layer above their reads ({_NOTES})")
 PDL = Assumption(1.75, "the same with dependent launch, µs", "estimate, 1.5–2; not measured")
 ISSUE = Assumption(0.7, "instructions a scheduler issues a cycle", "estimate; not measured")
-COPY = Assumption(500, "instructions of a warp for 4,096 weights of the copy", "limit for the kernel; an estimate")
+COPY = Assumption(268, "instructions of a warp for 4,096 weights of the copy", "machine code, the most of any product")
 COPY_BITS = Assumption(4.5, "bits a weight of the copy", "groups of 32 with a float16 scale")
 GAP = Assumption(400, "µs a round without a kernel", "estimate: half of [what was](#the-model-against-measurements)")
 ALPHA = Assumption(0.93, "share of the copy's tokens accepted", "[results](results.md): .92–.94 of bf16 models")
@@ -54,10 +54,10 @@ ASSUMPTIONS = (READ, BORDER, PDL, ISSUE, COPY, COPY_BITS, GAP, ALPHA)
 
 # Instructions of a warp for 4,096 weights, and for 128 keys of a K/V head (a program has four warps): loops as compiled
 # for sm_90 by Triton 3.7.1.
-INSTRUCTIONS = {"qkv": 570, "output": 240, "gate up": 374, "down": 240, "head": 334}
+INSTRUCTIONS = {"qkv": 232, "output": 240, "gate up": 244, "down": 240, "head": 216}
 # Most queries (rows × heads of a group): share of the read bandwidth that the scan reaches, and its instructions. The
 # shares are those of the shipped profile of the H200 after 32,768 tokens: 33.7, 41.5 and 72 µs for 30.0 µs of reads.
-SCANS = {16: (0.89, 4 * 1028), 32: (0.72, 4 * 1554), 64: (0.42, 8 * 1554)}
+SCANS = {16: (0.89, 4 * 1066), 32: (0.72, 4 * 1566), 64: (0.42, 8 * 1566)}
 
 
 class Kernel(NamedTuple):
@@ -157,7 +157,7 @@ def tables() -> Iterator[str]:
         yield _table(f"{name} | a pass | MB | M instructions | {' | '.join(DEVICES)}", map(_kernel, kernels))
         titles = "context | plain | share | f | f, windows | v, 6 rows | v, 9 rows | γ | knapspec | GB"
         yield _table(f"{name} | {titles}", [_pass(spec, device, n) for device in DEVICES for n in CONTEXTS])
-    counts = (200, 300, 400, 500, 568, 787, 978)
+    counts = (200, 268, 400, 500, 568, 787, 978)
     f = [f"{predict(DEVICES['H200'], shape(MODELS[0]), 1024, each)['f']:.2f}" for each in counts]
     yield _table(f"instructions for 4,096 weights | {' | '.join(map(str, counts))}", [["f on an H200", *f]])
 

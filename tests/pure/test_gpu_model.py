@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,8 +13,10 @@ from bench.gpu_model import (
     CONTEXTS,
     COPY,
     DEVICES,
+    INSTRUCTIONS,
     MODELS,
     PDL,
+    SCANS,
     Kernel,
     micros,
     predict,
@@ -69,9 +72,22 @@ def test_without_borders_plain_decoding_is_bound_by_its_reads() -> None:
 
 
 def test_the_copy_is_worth_its_memory_on_an_h200() -> None:
-    assert COPY.value == 500
     for spec in (LLAMA, QWEN):
         assert predict(H200, spec, 1024)["f"] <= 0.45
+
+
+def test_instructions_are_those_of_the_table_of_machine_code() -> None:
+    found = json.loads((REPOSITORY / "tests" / "gpu" / "machine_code.json").read_text("utf-8"))
+
+    def loop(rows: int, kernel: str) -> dict[str, int]:
+        return next(counts for name, counts in found.items() if name.startswith(f"sm_90, {rows} rows, {kernel}"))
+
+    names = {name: name.replace(" ", "_") for name in INSTRUCTIONS}
+    counts = {name: loop(1, f"plain {each}:")["loop for 4096 weights"] for name, each in names.items()}
+    assert counts == INSTRUCTIONS
+    assert max(loop(1, f"4-bit {name}:")["loop for 4096 weights"] for name in names.values()) == COPY.value
+    one, many = (4 * loop(rows, "attention: kernels._scan")["loop"] for rows in (1, 16))  # warps
+    assert [issued for _, issued in SCANS.values()] == [one, many, 2 * many]
 
 
 class Check(NamedTuple):
