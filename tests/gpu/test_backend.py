@@ -1,6 +1,7 @@
-"""The whole CUDA backend in Triton's interpreter, in bfloat16: drafting gives the tokens of plain decoding.
+"""The whole CUDA backend in bfloat16: drafting gives the tokens of plain decoding.
 
-Passes run on a CPU as they would be recorded on a GPU: the same layouts, kernels, stop flag and draws.
+Without a GPU, passes run on a CPU in Triton's interpreter, as they would be recorded: the same layouts, kernels, stop
+flag and draws.
 """
 
 from __future__ import annotations
@@ -31,9 +32,16 @@ from engine.types import RequestRound, SamplingParams
 from tests.support import INTERPRETED
 from tests.support.cores import answer, logits_of, made_up_profile, tiny_model
 
-pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs triton, whose interpreter runs the kernels")
-
 CPU = torch.device("cpu")
+CUDA = torch.cuda.is_available()
+DEVICE = "cuda" if CUDA else "cpu"
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not (CUDA or INTERPRETED), reason="needs a CUDA device, or triton, which interprets kernels"),
+]
+interpreted = pytest.mark.skipif(not INTERPRETED, reason="runs in Triton's interpreter")
+
 RECENT, SINKS = 48, 16  # of windows in these tests, so that contexts of a hundred tokens are longer
 SHORT = SamplingParams(max_tokens=8, temperature=0.0, ignore_eos=True)
 SAMPLED = replace(SHORT, temperature=0.8)
@@ -60,16 +68,17 @@ def interpreted_backend() -> Backend:
 @pytest.fixture(scope="module", autouse=True)
 def few_programs() -> Iterator[None]:
     """Divide work among fewer programs, which the interpreter runs one after another, and shorten windows."""
-    import tests.support.interpreter  # noqa: F401
-    from engine.backends.cuda.products import Tiles
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.backends.cuda.products._NARROW", Tiles(256, 64, 4, 2))
-        patch.setattr("engine.backends.cuda.products._GATED", Tiles(128, 64, 4, 2))
-        patch.setattr("engine.backends.cuda.kernels._PROGRAMS", 4)
-        patch.setattr("engine.backends.cuda.kernels._PARTS", 2)
         patch.setattr("engine.architecture.spec.RECENT", RECENT)
         patch.setattr("engine.architecture.spec.SINKS", SINKS)
+        if INTERPRETED:
+            import tests.support.interpreter  # noqa: F401
+            from engine.backends.cuda.products import Tiles
+
+            patch.setattr("engine.backends.cuda.products._NARROW", Tiles(256, 64, 4, 2))
+            patch.setattr("engine.backends.cuda.products._GATED", Tiles(128, 64, 4, 2))
+            patch.setattr("engine.backends.cuda.kernels._PROGRAMS", 4)
+            patch.setattr("engine.backends.cuda.kernels._PARTS", 2)
         yield
 
 
@@ -82,9 +91,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 
 def load(directory: Path, **settings: Any) -> LoadedModel:
     settings = {"max_num_seqs": 4, "max_model_len": 256} | settings
-    config = EngineConfig(model=str(directory), device="cpu", threads=1, **settings)
-    profile = made_up_profile(low_bit=0.4)
-    made = LoadedModel(config, dtype=torch.bfloat16, profile=profile, backend=interpreted_backend())
+    config = EngineConfig(model=str(directory), device=DEVICE, threads=1, draft_bits="4", **settings)
+    profile, backend = made_up_profile(low_bit=0.4), None if CUDA else interpreted_backend()
+    made = LoadedModel(config, dtype=torch.bfloat16, profile=profile, backend=backend)
     assert LOW_BIT in made.decoder.weights.layers
     return made
 
@@ -108,7 +117,7 @@ def tokens(
     """Return the answers, and each request's rounds."""
     fixed = FixedConfig(plan=plan, gamma=3)
     knapspec = KnapSpecConfig(interval=4, budget=0.5)
-    config = EngineConfig(device="cpu", fixed=fixed, knapspec=knapspec, draft_confidence=confidence, **settings)
+    config = EngineConfig(device=DEVICE, fixed=fixed, knapspec=knapspec, draft_confidence=confidence, **settings)
     rounds: list[RequestRound] = []
     core = model.core(config, overlaps=overlaps)
     if cores is not None:
@@ -187,6 +196,7 @@ def test_shared_prefixes_and_preempted_requests_get_the_tokens_of_plain_decoding
     assert any(core.scheduler.preemptions for core in cores)
 
 
+@interpreted
 @pytest.mark.parametrize("family", [LlamaConfig, Qwen3Config])
 def test_a_recorded_step_has_six_kernels_a_layer(
     family: type[PreTrainedConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -244,6 +254,7 @@ class Launches(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
+@interpreted
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy warns of what are no numbers
 @pytest.mark.parametrize("vocab", [77, 3000])
 def test_tokens_are_drawn_as_torch_draws_them(vocab: int) -> None:
