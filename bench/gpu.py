@@ -104,19 +104,12 @@ def _run(command: tuple[str, ...], limit: float, log: Path) -> Row:
     Returns its return code, its seconds, and its result: the JSON that it prints last, or else its last line.
     """
     path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
-    started, code = time.monotonic(), _KILLED
+    started, code, env = time.monotonic(), _KILLED, os.environ | {"PYTHONPATH": path}
     with log.open("w") as output:
-        process = subprocess.Popen(
-            command,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env=os.environ | {"PYTHONPATH": path},
-        )
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, env=env)
         try:
-            code = process.wait(max(limit, 0.0))
-        except subprocess.TimeoutExpired:
-            pass
+            with suppress(subprocess.TimeoutExpired):
+                code = process.wait(max(limit, 0.0))
         finally:
             with suppress(ProcessLookupError):  # if nothing is left of the stage
                 os.killpg(process.pid, signal.SIGKILL)
