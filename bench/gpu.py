@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -95,6 +96,10 @@ def _stages(common: tuple[str, ...], layers: int, contexts: tuple[int, ...], out
     stages["profile"] = 170, (*_PROGRAM, "profile", *engine, "--repetitions", "5")
     stages |= {f"decode-{n}": (90, (*decode, "--context", str(n))) for n in contexts}
     stages["prefill"] = 60, (*_PROGRAM, "bench", "prefill", *engine, "--tokens", str(longest), "--repeat", "1")
+    if find_spec("vllm") is not None:
+        ends = map(str, sorted({min(contexts), longest}))
+        untold = ("env", "DO_NOT_TRACK=1")  # vLLM reports its use otherwise
+        stages["vllm"] = 180, (*untold, sys.executable, "-m", "bench.vllm", common[1], str(out / "vllm"), *ends)
     return stages
 
 
@@ -104,19 +109,12 @@ def _run(command: tuple[str, ...], limit: float, log: Path) -> Row:
     Returns its return code, its seconds, and its result: the JSON that it prints last, or else its last line.
     """
     path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
-    started, code = time.monotonic(), _KILLED
+    started, code, env = time.monotonic(), _KILLED, os.environ | {"PYTHONPATH": path}
     with log.open("w") as output:
-        process = subprocess.Popen(
-            command,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env=os.environ | {"PYTHONPATH": path},
-        )
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, env=env)
         try:
-            code = process.wait(max(limit, 0.0))
-        except subprocess.TimeoutExpired:
-            pass
+            with suppress(subprocess.TimeoutExpired):
+                code = process.wait(max(limit, 0.0))
         finally:
             with suppress(ProcessLookupError):  # if nothing is left of the stage
                 os.killpg(process.pid, signal.SIGKILL)
@@ -124,7 +122,7 @@ def _run(command: tuple[str, ...], limit: float, log: Path) -> Row:
     seconds, lines = time.monotonic() - started, log.read_text("utf-8", "replace").splitlines() or [""]
     print("\n".join(line[:200] for line in lines[-_SHOWN:]))
     print(f"== {log.stem}: return code {code}, {seconds:.0f} s", flush=True)
-    result = next((line for line in reversed(lines) if line.startswith(("{", "["))), lines[-1])
+    result = next((line for line in reversed(lines) if line.startswith(("{", "[{"))), lines[-1])
     with suppress(ValueError):
         result = json.loads(result)
     return {"command": command, "code": code, "seconds": seconds, "result": result}

@@ -13,10 +13,25 @@ import pytest
 
 import bench.gpu
 import bench.kernels
-from engine.checkpoints.shapes import shape
+from bench.vllm import configuration
+from engine.architecture.spec import parse_spec
+from engine.checkpoints.shapes import SHAPES, shape
 from server.cli import main
 
 TINY = ("--device", "cpu", "--model", "synthetic:smollm2-135m,layers=1", "--context", "64")
+
+VLLM = """
+import argparse, json, os, pathlib, sys
+parser = argparse.ArgumentParser()
+for name in ("model", "input-len", "output-len", "output-json"):
+    parser.add_argument(f"--{name}", required=True)
+args, _ = parser.parse_known_args(sys.argv[3:])
+config = json.loads((pathlib.Path(args.model) / "config.json").read_text())
+assert sys.argv[1:3] == ["bench", "latency"] and os.environ["DO_NOT_TRACK"]
+assert config["num_hidden_layers"] == 1 and config["max_position_embeddings"] >= 256 + int(args.output_len)
+seconds = int(args.output_len) * int(args.input_len) / 1000
+pathlib.Path(args.output_json).write_text(json.dumps({"percentiles": {"50": seconds}}))
+"""  # answers a token in as many milliseconds as the prompt has tokens
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -28,7 +43,7 @@ def stages(monkeypatch: pytest.MonkeyPatch) -> None:
     found: bench.gpu.Stages = {
         "hangs": (1, python("import time; print('begun', flush=True); time.sleep(600)")),
         "fails": (60, python("print('{}'); print('wrong'); raise SystemExit(3)")),
-        "works": (60, python("""import sys; print('{"a": 1}'); print("a warning", file=sys.stderr)""")),
+        "works": (60, python("""import sys; print('{"a": 1}'); print("[W] a warning", file=sys.stderr)""")),
     }
     monkeypatch.setattr("bench.gpu._stages", lambda *args: found)
 
@@ -78,6 +93,30 @@ def test_chosen_stages_run_in_the_order_given(tmp_path: Path, capsys: pytest.Cap
 def test_settings_that_would_not_reach_the_stages_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "gpu", *TINY, "--max-num-seqs", "4"]) == 2
     assert "set --max-num-seqs by variables" in capsys.readouterr().err
+
+
+def test_vllm_where_it_is_installed_decodes_after_the_shortest_and_the_longest_context(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["bench", "gpu", *TINY, "--context", "128,64,256", "--out", str(tmp_path), "--stages", "vllm"]
+    monkeypatch.setattr("bench.gpu.find_spec", lambda name: None)
+    assert main(command) == 2
+    assert "unknown: vllm" in capsys.readouterr().err
+    monkeypatch.setattr("bench.gpu.find_spec", find_spec)
+    file = tmp_path / "vllm" / "entrypoints" / "cli" / "main.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(VLLM, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert main(command) == 0
+    found = json.loads((tmp_path / "gpu.json").read_text("utf-8"))["stages"]["vllm"]["result"]
+    assert [(row["context"], round(row["tokens_per_second"], 1)) for row in found] == [(64, 15.6), (256, 3.9)]
+
+
+def test_vllm_runs_models_of_the_same_shape() -> None:
+    other = replace(shape("mistral-7b"), windows=(4096,) * 32, head_dim=64)
+    for spec in (*map(shape, SHAPES), other):
+        assert parse_spec(configuration(spec, 4096)).shape_key == spec.shape_key
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="needs triton")
