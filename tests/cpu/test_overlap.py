@@ -18,6 +18,7 @@ import torch
 
 from engine.architecture.spec import load_spec
 from engine.backends.cuda.backend import cuda_backend
+from engine.clock import SystemClock
 from engine.config.engine import EngineConfig
 from engine.core.engine import EngineCore
 from engine.core.loop import run_rounds
@@ -26,6 +27,7 @@ from engine.kv.cache import bytes_per_token
 from engine.messages import CancelRequest, EngineMessage, Shutdown
 from engine.runtime.build import LoadedModel
 from engine.runtime.overlap import PlainPass
+from engine.runtime.runner import Runner
 from engine.sampling.sample import Sampler
 from engine.step import StepOutput, Work
 from engine.types import GenerateRequest, RequestFailure, RoundReport, SamplingParams, TokenEvent
@@ -327,3 +329,32 @@ def test_a_request_that_ends_in_a_round_that_fails_afterwards_is_not_forgotten(
     again = Script([replace(one, id="1")])
     run_rounds(core, again)
     assert isinstance(again.said()["1"][-1], TokenEvent)
+
+
+def test_a_pass_that_a_draft_threw_away_counts_as_the_drafts(
+    model: LoadedModel, prompts: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The device tells when it has finished that pass: only what comes after is the verify pass."""
+
+    class Mark:
+        def synchronize(self) -> None:
+            pass
+
+        def elapsed_time(self, end: Mark) -> float:
+            return 0.01  # ms
+
+    class Watched(Delegate):
+        def run(self, *arguments: Any) -> StepOutput:
+            ran.append(self.inner.run(*arguments))
+            return ran[-1]
+
+    ran: list[StepOutput] = []
+    monkeypatch.setattr("engine.runtime.runner.Runner._mark", lambda runner: Mark())
+    runner = Runner(model.decoder, model.attention, SystemClock(), overlaps=True)
+    core = LoadedModel.core(model, CONFIG, wrap_runner=lambda timed: Watched(runner))
+    core.add(GenerateRequest("0", chat_ids(core, prompts[0]), SamplingParams(8, ignore_eos=True), "layerskip"))
+    while not core.scheduler.idle:
+        core.step()
+    drafting = [out for out in ran if out.draft_seconds]
+    assert drafting
+    assert all(out.verify_seconds == pytest.approx(1e-5) for out in drafting)
