@@ -90,7 +90,8 @@ def _stages(common: tuple[str, ...], layers: int, contexts: tuple[int, ...], out
         *("--fixed-gamma", "5", "--draft-confidence", "0", "--limit", "2", "--max-tokens", "200", "--ignore-eos"),
     )  # fmt: skip
     # Warnings of other versions are no errors. Kernels for CPUs, which one test compares with, need not be compiled.
-    pytest = ("-m", "pytest", str(tests), "-vv", "-o", "filterwarnings=", "-o", "timeout=200", "-p", "no:cacheprovider")
+    options = ("-m", "gpu", "-vv", "-o", "filterwarnings=", "-o", "timeout=200", "-p", "no:cacheprovider")
+    pytest = ("-m", "pytest", str(tests), *options)
     stages: Stages = {"tests": (240, ("env", "CXX=false", sys.executable, *pytest))} if tests.is_dir() else {}
     stages["kernels"] = 120, (*_PROGRAM, "bench", "kernels", *common, "--context", ",".join(map(str, contexts)))
     stages["profile"] = 170, (*_PROGRAM, "profile", *engine, "--repetitions", "5")
