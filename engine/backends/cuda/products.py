@@ -111,7 +111,7 @@ class Prepared(NamedTuple):
 
 
 def prepared_norm(x: Tensor, norm: Tensor) -> Tensor | None:
-    """Return the norm if a product of values like x should prepare it.
+    """Return the norm [outputs] if a product of values like x [rows, inputs] should prepare it.
 
     A prepared norm divides after the product that follows, before which float16 could overflow.
     """

@@ -73,7 +73,7 @@ class Int4Linears:
     def __call__(
         self, codes: Tensor, scale: Tensor, bias: Tensor | None, dtype: torch.dtype, *, gated: bool
     ) -> FusedLinear:
-        """Make a layer for inputs of `dtype` from codes and scales as `Int4Linear` does."""
+        """Make a layer for inputs of `dtype` from codes [out, in], scale [out, in / GROUP] and bias [out]."""
         timer = self._timer
         if dtype != torch.bfloat16 or timer is None:
             return Int4Linear(codes, scale, bias, self._launch, gated=gated)
