@@ -30,7 +30,9 @@ log = logging.getLogger("knapserve.engine")
 
 _MAX_RECORDINGS = 256  # five layouts of drafts with eight plans each, and all layouts of verify passes
 _MAX_COUNTED = 1024  # passes whose uses are counted before they are recorded
-_ALWAYS_STATES_ROWS = 64  # full passes of up to so many rows always keep residual streams, and share one recording
+# Passes of up to so many rows draw within their recording, into logits that all recordings share. Full ones always keep
+# residual streams, and share one recording.
+_FEW_ROWS = 64
 _UNRECORDED_RUNS = 2  # a plan that is dropped sooner is not worth recording
 
 
@@ -43,8 +45,11 @@ class FusedLinear(Linear, Protocol):
     def add_before(self, x: Tensor, residual: Tensor, norm: Tensor) -> tuple[Tensor, Any]:
         """Do as `add` does, and prepare the RMSNorm by norm [out] that comes next, if that saves time."""
 
-    def normed(self, x: Tensor, prepared: Any, norm: Tensor, epsilon: float) -> Tensor:
-        """Multiply the RMSNorm of x: x [rows, in], norm [in] -> [rows, out]. `prepared`: by a layer before, or None."""
+    def normed(self, x: Tensor, prepared: Any, norm: Tensor, epsilon: float, out: Tensor | None = None) -> Tensor:
+        """Multiply the RMSNorm of x: x [rows, in], norm [in] -> [rows, out], in `out` if given.
+
+        `prepared`: by a layer before, or None.
+        """
 
     def gated(self, x: Tensor, prepared: Any, norm: Tensor, epsilon: float) -> Tensor:
         """Do the same and return silu(first half of the outputs) · second half: [rows, out / 2]."""
@@ -79,6 +84,7 @@ class GraphedDecoder(TorchDecoder):
         self._passes: OrderedDict[_Key, _Pass] = OrderedDict()
         self._asked: Counter[_Key] = Counter()
         self._masks: dict[Layout, Tensor] = {}
+        self._logits: Tensor | None = None  # [_FEW_ROWS, vocab]
         self._record = Recorder(self.device) if self.device.type == "cuda" else repeat
         self._stops = False  # whether the last pass may have ended a draft
         self._divided = False  # whether the log has said that a pass was divided
@@ -115,7 +121,7 @@ class GraphedDecoder(TorchDecoder):
         if masked:
             masks[: batch.count] = to_device([plan[:-1] for plan in plans], self.device, torch.bool)
         # One recording of the whole model serves passes with and without residual streams.
-        keeps = record is not None or (union == self.spec.whole and batch.layout.rows <= _ALWAYS_STATES_ROWS)
+        keeps = record is not None or (union == self.spec.whole and batch.layout.rows <= _FEW_ROWS)
         made = self._run(_Key(batch.layout, union, masked, keeps, stops), batch, masks)
         if record is not None:
             record += [state[: batch.count] for state in made.states]
@@ -149,12 +155,19 @@ class GraphedDecoder(TorchDecoder):
         return Step(PendingSample(results), nothing, nothing)
 
     def _run(self, key: _Key, batch: PagedBatch, masks: Tensor) -> _Pass:
-        """Run a pass whose inputs are loaded, and masks [rows, 2·layers]; record it if its key recurs."""
+        """Run a pass whose inputs are loaded, and masks [rows, 2·layers]."""
         found = self._passes.get(key)
-        if found is not None:
+        if found is None:
+            found = self._new(key, batch, masks)
+        else:
             self._passes.move_to_end(key)
             found.launch()
-            return found
+        if batch.layout.rows > _FEW_ROWS:
+            self._draw(found, None, key, batch)
+        return found
+
+    def _new(self, key: _Key, batch: PagedBatch, masks: Tensor) -> _Pass:
+        """Make a pass and run it; masks [rows, 2·layers]. Record it if its key recurs."""
         made = _Pass()
 
         def once() -> None:
@@ -176,7 +189,7 @@ class GraphedDecoder(TorchDecoder):
         return made
 
     def _compute(self, made: _Pass, key: _Key, batch: PagedBatch, masks: Tensor) -> None:
-        """Launch all kernels of a pass, from tokens to draws; masks [rows, 2·layers]."""
+        """Launch the kernels of a pass, from tokens to draws if its rows are few; masks [rows, 2·layers]."""
         sublayers, after, norms = key.variants[:-1], self._norm, []
         for index in reversed(range(len(sublayers))):  # the norm after each sublayer is that of the next one that runs
             norms.append(after)
@@ -193,11 +206,19 @@ class GraphedDecoder(TorchDecoder):
                 x = y
             states.append(x)
         made.out, made.states = x, states if key.recorded else []
-        head = self._heads[key.variants[-1]]
-        if isinstance(head, FusedLinear) and len(x) <= head.most:
-            made.logits = head.normed(x, prepared, self._norm, self.spec.norm_eps)
+        if len(x) <= _FEW_ROWS:
+            self._draw(made, prepared, key, batch)
+
+    def _draw(self, made: _Pass, prepared: Any, key: _Key, batch: PagedBatch) -> None:
+        """Launch the head and the draws of a pass whose sublayers have been launched."""
+        head, rows = self._heads[key.variants[-1]], len(made.out)
+        if self._logits is None:
+            self._logits = made.out.new_empty(_FEW_ROWS, self.spec.vocab)
+        if isinstance(head, FusedLinear) and rows <= min(head.most, _FEW_ROWS):
+            made.logits = head.normed(made.out, prepared, self._norm, self.spec.norm_eps, self._logits[:rows])
         else:
-            made.logits = self.head(x, key.variants[-1])
+            logits = self.head(made.out, key.variants[-1])
+            made.logits = self._logits[:rows].copy_(logits) if rows <= _FEW_ROWS else logits
         self._kernels.draw(made.logits, batch.inputs)
 
     def _fused(

@@ -177,8 +177,10 @@ class Int4Linear:
     def add_before(self, x: Tensor, residual: Tensor, norm: Tensor) -> tuple[Tensor, Prepared | None]:
         return self._product(x, residual=residual, before=prepared_norm(x, norm))
 
-    def normed(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:
-        return self._product(prepared or normalise(x, norm, epsilon, self._launch), epsilon=epsilon)[0]
+    def normed(
+        self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float, out: Tensor | None = None
+    ) -> Tensor:
+        return self._product(prepared or normalise(x, norm, epsilon, self._launch), epsilon=epsilon, out=out)[0]
 
     def gated(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:
         return self._product(prepared or normalise(x, norm, epsilon, self._launch), epsilon=epsilon, gated=True)[0]
@@ -190,6 +192,7 @@ class Int4Linear:
         epsilon: float = 0.0,
         residual: Tensor | None = None,
         before: Tensor | None = None,
+        out: Tensor | None = None,
         gated: bool = False,
     ) -> tuple[Tensor, Prepared | None]:
         """Multiply x [rows, in] as `products.product` does: -> [rows, out], or [rows, out / 2] if `gated`."""
@@ -201,7 +204,7 @@ class Int4Linear:
         memory = shared_memory(values.device)
         steps = min(max(2, memory // 2 // step), memory // step, 3)
         ones, offset = _BASES[values.dtype]
-        out = values.new_empty(rows, self._outputs // (2 if gated else 1))
+        out = values.new_empty(rows, self._outputs // (2 if gated else 1)) if out is None else out
         prepared = None if before is None else Prepared.of(out, blocks)
         parts = 1 if squares is None else len(squares)
         # Rows are the first axis: programs that read the same weights run at the same time.

@@ -80,8 +80,10 @@ class RowsLinear(PlainLinear):
         before = prepared_norm(x, norm)
         return product(x, self._weight, self._launch, bias=self._bias, residual=residual, before=before)
 
-    def normed(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:
-        return self._product(prepared or normalise(x, norm, epsilon, self._launch), epsilon=epsilon)
+    def normed(
+        self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float, out: Tensor | None = None
+    ) -> Tensor:
+        return self._product(prepared or normalise(x, norm, epsilon, self._launch), epsilon=epsilon, out=out)
 
     def gated(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:
         return self._product(prepared or normalise(x, norm, epsilon, self._launch), epsilon=epsilon, gated=True)

@@ -270,8 +270,11 @@ class PackedRowsLinear:
     def add_before(self, x: Tensor, residual: Tensor, norm: Tensor) -> tuple[Tensor, Prepared | None]:
         return self._product(x, residual), None
 
-    def normed(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:
-        return self._product(normalise(x, norm, epsilon, self._launch))
+    def normed(
+        self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float, out: Tensor | None = None
+    ) -> Tensor:
+        found = self._product(normalise(x, norm, epsilon, self._launch))
+        return found if out is None else out.copy_(found)
 
     def gated(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:
         x = normalise(x, norm, epsilon, self._launch)

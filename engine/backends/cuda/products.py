@@ -158,19 +158,20 @@ def product(
     bias: Tensor | None = None,
     residual: Tensor | None = None,
     before: Tensor | None = None,
+    out: Tensor | None = None,
     cut: Tiles | None = None,
 ) -> tuple[Tensor, Prepared | None]:
     """Compute x · weightᵀ + bias: x [rows ≤ 32, inputs], weight [outputs, inputs] -> [rows, outputs].
 
     x is prepared: multiply its RMSNorm, with `epsilon`. `gated`: return silu(first half of the outputs) · second half.
     `residual` [rows, outputs]: add it last. `before` [outputs]: prepare the RMSNorm by this weight, which comes next.
-    `cut`: the tiling, chosen by default.
+    `out`: where to write the result. `cut`: the tiling, chosen by default.
     """
     values, squares = x if isinstance(x, Prepared) else (x, None)
     rows, inputs = values.shape
     outputs = weight.shape[0] // (2 if gated else 1)
     cut = cut or tiles(outputs, gated, values.device)
-    out = torch.empty(rows, outputs, dtype=values.dtype, device=values.device)
+    out = values.new_empty(rows, outputs) if out is None else out
     programs, parts = triton.cdiv(outputs, cut.block), 1 if squares is None else len(squares)
     prepared = None if before is None else Prepared.of(out, programs)
     _product[(programs,)](

@@ -51,8 +51,11 @@ class TorchInt4Linear:
     def add_before(self, x: Tensor, residual: Tensor, norm: Tensor) -> tuple[Tensor, None]:
         return self.add(x, residual), None
 
-    def normed(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:
-        return self(normalise(x, norm, epsilon, self._launch))
+    def normed(
+        self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float, out: Tensor | None = None
+    ) -> Tensor:
+        found = self(normalise(x, norm, epsilon, self._launch))
+        return found if out is None else out.copy_(found)
 
     def gated(self, x: Tensor, prepared: Prepared | None, norm: Tensor, epsilon: float) -> Tensor:
         gate, up = self.normed(x, prepared, norm, epsilon).chunk(2, 1)
