@@ -19,7 +19,7 @@ from transformers import MistralConfig, Qwen3Config
 
 from bench.targets import PolicyTarget, Prompt, run_in_turns
 from engine.architecture.spec import ModelSpec, load_spec
-from engine.backends.cuda.attention import Kernels, Layout, PagedAttention, PagedBatch, TorchKernels
+from engine.backends.cuda.attention import Kernels, Layout, PagedAttention, PagedBatch, StaticInputs, TorchKernels
 from engine.backends.cuda.backend import cuda_backend
 from engine.backends.cuda.graphs import GraphedDecoder
 from engine.config.engine import EngineConfig
@@ -204,6 +204,26 @@ def test_warming_up_runs_every_shape_of_decoding(tiny: Path) -> None:
     backend = replace(PAGES, attention=attention)
     load(torch.float64, model=tiny, backend=backend, max_num_seqs=4, max_model_len=256).warm_up()
     assert shapes >= {(sequences, width) for sequences in (1, 2, 4) for width in (1, 2, 4, 8, 16)}
+
+
+@torch.inference_mode()
+def test_a_static_pass_does_not_end_with_a_draft_before_the_pass_that_it_continues(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass of too many requests is not static; the stop flag then is that of an earlier draft."""
+    fresh: list[bool] = []
+    monkeypatch.setattr("engine.backends.cuda.attention.MOST_SEQUENCES", 1)
+    monkeypatch.setattr(StaticInputs, "load", lambda self, *inputs: fresh.append(inputs[-1]))
+    model = load(torch.float64, model=tiny, backend=PAGES, max_num_seqs=2, max_model_len=64)
+
+    def run(tokens: Sequence[int] | Tensor, requests: int) -> Tensor:
+        draws = Draws(range(requests), [GREEDY] * requests, [1] * requests, confidence=True, least=[0.5] * requests)
+        batch = model.attention.prepare([Segment(slab, 0, 1) for slab in range(requests)])
+        return model.decoder.step(tokens, batch, (model.spec.whole,), draws).drawn.tokens
+
+    run([5], 1)  # an earlier draft
+    run(run([5, 6], 2)[:1], 1)  # two drafts, of which one goes on
+    assert fresh == [True, True]
 
 
 @pytest.mark.parametrize("hurried", [False, True])
