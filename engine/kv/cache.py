@@ -119,7 +119,9 @@ class PagedCache(Cache):
         if len(slabs) == 1 and bool((slots.diff() == 1).all()):
             first = int(slots[0, 0])
             return Slots(self, slice(first, first + end - begin))
-        return Slots(self, slots.to(self.device))
+        if self.device.type == "cuda":  # without waiting for work queued there
+            return Slots(self, slots.pin_memory().to(self.device, non_blocking=True))
+        return Slots(self, slots)
 
     @property
     def layers(self) -> Sequence[Tensor]:

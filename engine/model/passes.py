@@ -84,7 +84,7 @@ class _Growing:
     @property
     def alive(self) -> bool:
         """Whether neither the limits of length and confidence nor the grammar has ended the draft."""
-        unsure = bool(self.confidences) and self.confidences[-1] < self.plan.min_confidence
+        unsure = bool(self.confidences) and not self.confidences[-1] >= self.plan.min_confidence  # perhaps no number
         return len(self.tokens) < self.plan.gamma and not unsure and not self.forbidden
 
     @property

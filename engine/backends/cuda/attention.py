@@ -171,10 +171,8 @@ class PromptBatch(SdpaBatch):
         if sinks:
             return super().attend(layer, qkv, variant)
         q = self._store(layer, qkv).contiguous()
-        k, v = (
-            torch.cat([x[0].transpose(0, 1) for x in parts])
-            for parts in zip(*(kv[layer] for kv in self._kv), strict=True)
-        )
+        parts = [[x[0].transpose(0, 1) for x in kv[layer]] for kv in self._kv]  # K and V of each segment
+        k, v = parts[0] if len(parts) == 1 else (torch.cat(each) for each in zip(*parts, strict=True))
         (before, keys_before), (most, most_keys) = self._before, self._most
         seen = (window - 1 if window else -1, 0)
         out = varlen_attn(q, k, v, before, keys_before, most, most_keys, window_size=seen, **_GROUPED)

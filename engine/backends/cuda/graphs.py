@@ -106,6 +106,7 @@ class GraphedDecoder(TorchDecoder):
         record: list[Tensor] | None = None,
     ) -> Step:
         if not isinstance(batch, PagedBatch):
+            self._stops = False
             return super().step(tokens, batch, plans, draws, record)
         union, masked = plans[0], len({*plans}) > 1
         if masked:

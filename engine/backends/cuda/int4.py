@@ -79,8 +79,8 @@ def _product(
     input = entry[:, None] // ROWS * (4 * GROUP) + k[None, :]
     place = tl.program_id(0) * ROWS + entry[:, None] % ROWS
     source = x + place * inputs + input
-    if EARLY:
-        prefetch(codes + first * GROUP + tl.minimum(tl.arange(0, AHEAD) * 64, chunks * (BLOCK * GROUP) - 1))
+    ahead = tl.minimum(tl.arange(0, AHEAD) * 64, chunks * (BLOCK * GROUP) - 1)
+    prefetch(codes + first * GROUP + ahead, alive, EARLY)
     if not begin(alive, EARLY):
         return
     if NORMED:

@@ -25,7 +25,7 @@ _TILE = 32  # most rows × query heads per K/V head of a program: larger tiles u
 _PROGRAMS = 264  # about two per multiprocessor of a large GPU
 _SHARES = 64  # most shares of a sequence
 _VALUES = 1024  # values of a row that a program holds at once
-_PARTS = 32  # programs among which the logits of a row are divided
+_PARTS = 64  # programs among which the logits of a row are divided
 _FACTS = 5  # what each of them finds
 _JOINED = 16  # rows whose parts are joined at once
 

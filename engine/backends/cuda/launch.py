@@ -34,16 +34,24 @@ def begin(alive, EARLY: tl.constexpr):
         tl.extra.cuda.gdc_launch_dependents()
     going = True
     if alive is not None:
-        going = tl.load(alive) != 0
+        going = tl.load(alive, cache_modifier=".cg") != 0
     return going
 
 
 @triton.jit
-def prefetch(pointers):
-    """Ask for the lines of 128 bytes at these addresses: into the second cache, before the kernel may read them."""
-    tl.inline_asm_elementwise(
-        "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [pointers], dtype=tl.int32, is_pure=False, pack=1
-    )
+def prefetch(pointers, alive, EARLY: tl.constexpr):
+    """Ask for the lines of 128 bytes at these addresses: into the second cache, before the kernel may read them.
+
+    A draft that has ended asks for nothing. Whether it has is perhaps read too early, which only costs the time saved.
+    """
+    if EARLY:
+        wanted = True
+        if alive is not None:
+            wanted = tl.load(alive, cache_modifier=".cg") != 0
+        if wanted:
+            tl.inline_asm_elementwise(
+                "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [pointers], dtype=tl.int32, is_pure=False, pack=1
+            )
 
 
 class Launch:

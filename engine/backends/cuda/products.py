@@ -51,9 +51,8 @@ def _product(
     row, k = tl.arange(0, ROWS), tl.arange(0, DEPTH)
     wanted, there = n < outputs, row < rows
     weights = weight + n[:, None] * inputs + k[None, :]
-    if EARLY:
-        lines = n[:, None] * inputs + tl.arange(0, AHEAD)[None, :] * 64
-        prefetch(weight + tl.minimum(lines, outputs.to(tl.int64) * inputs - 1))
+    lines = n[:, None] * inputs + tl.arange(0, AHEAD)[None, :] * 64
+    prefetch(weight + tl.minimum(lines, outputs.to(tl.int64) * inputs - 1), alive, EARLY)
     if not begin(alive, EARLY):
         return
     if NORMED:

@@ -81,12 +81,13 @@ class Int4Linears:
         if dtype != torch.bfloat16 or timer is None:
             return Int4Linear(codes, scale, bias, self._launch, gated=gated)
         kinds: dict[str, Callable[..., FusedLinear]] = {"ours": Int4Linear, "torch's": TorchInt4Linear}
-        x = torch.ones(1, codes.shape[1], dtype=dtype, device=codes.device)
+        x, residual = (torch.ones(1, width, dtype=dtype, device=codes.device) for width in codes.shape[::-1])
+        prepared = Prepared(x, torch.ones(1, 1, device=codes.device))
 
         def seconds(kind: str) -> float:
             try:
                 linear = kinds[kind](codes, scale, bias, self._launch, gated=gated)
-                return timer(lambda: linear.gated(x, None, x[0], 1e-5) if gated else linear(x))
+                return timer(lambda: linear.gated(x, prepared, x[0], 1e-5) if gated else linear.add(x, residual))
             except RuntimeError as error:
                 log.info("4-bit product, %s: %s", kind, error)
                 return float("inf")
