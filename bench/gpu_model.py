@@ -46,7 +46,7 @@ READ = Assumption(0.93, "read bandwidth ÷ the data sheet's", f"a sum on an H200
 BORDER = Assumption(4.0, "µs from kernel to kernel", f"H200, four products of a layer above their reads ({_NOTES})")
 PDL = Assumption(1.75, "the same with dependent launch, µs", "estimate, 1.5–2; not measured")
 ISSUE = Assumption(0.7, "instructions a scheduler issues a cycle", "estimate; not measured")
-COPY = Assumption(268, "instructions of a warp for 4,096 weights of the copy", "machine code, the most of any product")
+COPY = Assumption(270, "instructions of a warp for 4,096 weights of the copy", "machine code, the most of any product")
 COPY_BITS = Assumption(4.5, "bits a weight of the copy", "groups of 32 with a float16 scale")
 GAP = Assumption(400, "µs a round without a kernel", "estimate: half of [what was](#the-model-against-measurements)")
 ALPHA = Assumption(0.93, "share of the copy's tokens accepted", "[results](results.md): .92–.94 of bf16 models")
@@ -157,7 +157,7 @@ def tables() -> Iterator[str]:
         yield _table(f"{name} | a pass | MB | M instructions | {' | '.join(DEVICES)}", map(_kernel, kernels))
         titles = "context | plain | share | f | f, windows | v, 6 rows | v, 9 rows | γ | knapspec | GB"
         yield _table(f"{name} | {titles}", [_pass(spec, device, n) for device in DEVICES for n in CONTEXTS])
-    counts = (200, 268, 400, 500, 568, 787, 978)
+    counts = (200, 270, 400, 500, 568, 787, 978)
     f = [f"{predict(DEVICES['H200'], shape(MODELS[0]), 1024, each)['f']:.2f}" for each in counts]
     yield _table(f"instructions for 4,096 weights | {' | '.join(map(str, counts))}", [["f on an H200", *f]])
 

@@ -54,6 +54,7 @@ WEIGHTS: dict[str, Callable[[dict[str, int], int], int]] = {
 def launches(rows: int) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield names and calls of functions that launch kernels over some rows."""
     launch: Any = SimpleNamespace(options=dict(_options), device=torch.device("cpu"))
+    draft: Any = SimpleNamespace(options=_options | {"alive": _empty(1, dtype=torch.int32)}, device=launch.device)
     x, inner, norm = _empty(rows, HIDDEN), _empty(rows, INNER), _empty(HIDDEN)
     prepared = products.Prepared(x, _empty(HIDDEN // 32, rows, dtype=torch.float32))
     shapes = {"qkv": (QKV, HIDDEN), "output": (HIDDEN, HIDDEN), "gate_up": (2 * INNER, HIDDEN)}
@@ -62,7 +63,7 @@ def launches(rows: int) -> Iterator[tuple[str, Callable[[], object]]]:
         gated = name == "gate_up"
         scale = _empty(shape[0], shape[1] // GROUP, dtype=torch.float32)
         whole = linear.RowsLinear(_empty(*shape), None, launch, gated=gated)
-        copied = int4.Int4Linear(_empty(*shape, dtype=torch.uint8), scale, None, launch, gated=gated)
+        copied = int4.Int4Linear(_empty(*shape, dtype=torch.uint8), scale, None, draft, gated=gated)
         for kind, layer in (("plain", whole), ("4-bit", copied)):
             first: Any = layer.gated if gated else layer.normed
             call = partial(first, x, prepared, norm, 1e-5)
