@@ -290,6 +290,9 @@ class PackedRowsLinear:
             out = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
             for more in (self._bias, residual):
                 out = out if more is None else out.add_(more)
+            if gated:
+                gate, up = out.chunk(2, 1)
+                return F.silu(gate).mul_(up)
             return out
         out, first = x.new_empty(len(x), self._outputs // (2 if gated else 1)), 0
         for matrix in self._matrices:
