@@ -157,8 +157,9 @@ def test_recorded_requests_get_documented_replies(small: httpx.Client, documente
 def test_random_requests_of_any_values_get_documented_replies(
     small: httpx.Client, documented: BaseSchema, path: str, mode: GenerationMode
 ) -> None:
-    """Requests that the document allows are mostly refused for their values; so are those that it does not allow."""
-    assert 400 in fuzz(small, documented, ("POST", path), mode, 50)
+    """Requests that the document does not allow are refused. Those that it allows may be, for their values."""
+    statuses = fuzz(small, documented, ("POST", path), mode, 50)
+    assert 400 in statuses or mode is GenerationMode.POSITIVE
 
 
 @pytest.mark.parametrize("path", POST)
