@@ -259,7 +259,7 @@ def test_warming_up_runs_the_copy_as_drafts_do(hurried: bool) -> None:
 def test_prompts_by_flash_attention_equal_those_by_masks(
     changes: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chunks of two requests after cached tokens, on pages in order and out of order."""
+    """Chunks of two requests after cached tokens, on pages in order and out of order, beside one that decodes."""
     calls: list[int] = []
 
     def varlen_attn(
@@ -288,11 +288,13 @@ def test_prompts_by_flash_attention_equal_those_by_masks(
             cache = PagedCache(spec, size, torch.float64, CPU)
             return PagedAttention(spec, cache, TorchKernels(), flash=flash)
 
-        model = load(torch.float64, model=tmp_path, backend=replace(PAGES, attention=attention), max_num_seqs=2)
-        model.attention.cache.place((Placement(1, 0, (8, 3, 1, 12, 11, 10)),))
+        model = load(torch.float64, model=tmp_path, backend=replace(PAGES, attention=attention), max_num_seqs=3)
+        places = (Placement(slab, 0, tuple(range(start, start + 16))) for slab, start in ((0, 1), (2, 40)))
+        model.attention.cache.place((*places, Placement(1, 0, (33, 18, 26, 22, 21, 20))))
         first = logits_of(model, [Segment(0, 0, 20), Segment(1, 0, 30)], tokens[:50])
         second = logits_of(model, [Segment(0, 20, 40), Segment(1, 30, 25)], tokens[50:115])
-        return torch.cat([first, second, logits_of(model, [Segment(1, 55, 1)], tokens[:1])])
+        third = logits_of(model, [Segment(0, 60, 3), Segment(1, 55, 17), Segment(2, 0, 1)], tokens[:21])
+        return torch.cat([first, second, third, logits_of(model, [Segment(1, 72, 1)], tokens[:1])])
 
     torch.testing.assert_close(logits(flash=True), logits(flash=False), atol=1e-9, rtol=0)
-    assert calls == [2] * 8
+    assert calls == [2] * 8 + [1] * 4

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from inspect import signature
+from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -156,28 +157,50 @@ class PagedBatch:
 
 
 class PromptBatch(SdpaBatch):
-    """`AttentionBatch` of prompt chunks: one call of torch's flash attention for all of them."""
+    """`AttentionBatch` of prompt chunks: one call of torch's flash attention for all of them.
+
+    That kernel does not divide keys among programs, which a request that decodes in the same pass would wait for. Its
+    few rows attend as those of static passes do.
+    """
 
     def __init__(self, attention: PagedAttention, segments: tuple[Segment, ...]) -> None:
         super().__init__(attention, segments)
-        rows, ends = [s.rows for s in segments], [s.start + s.rows for s in segments]
-        self._kv = [attention.cache.read([s.slab], 0, end) for s, end in zip(segments, ends, strict=True)]
+        cache = attention.cache
+        few = [s for s in segments if s.rows <= MOST_WIDTH][:MOST_SEQUENCES]
+        chunks = [s for s in segments if s not in few]
+        rows, ends = [s.rows for s in chunks], [s.start + s.rows for s in chunks]
+        self._kv = [cache.read([s.slab], 0, end) for s, end in zip(chunks, ends, strict=True)]
         before = [[sum(counts[:i]) for i in range(len(counts) + 1)] for counts in (rows, ends)]
-        self._before = to_device(before, attention.cache.device, torch.int32)  # rows and keys before each segment
+        self._before = to_device(before, cache.device, torch.int32)  # rows and keys before each chunk
         self._most = max(rows), max(ends)
+        self._few: PagedBatch | None = None
+        if few:
+            firsts = dict(zip(segments, accumulate((s.rows for s in segments), initial=0), strict=False))
+            self._few = PagedBatch(attention, Layout.of(few), tuple(few))
+            self._few.load([0] * self._few.count, Draws(), fresh=True)
+            numbers = [[firsts[s] + i for s in part for i in range(s.rows)] for part in (chunks, few)]
+            numbers[1] += [0] * (self._few.layout.rows - self._few.count)  # padding
+            self._rows_of_chunks, self._rows_of_few = (to_device(part, cache.device) for part in numbers)
 
     def attend(self, layer: int, qkv: Tensor, variant: int = TARGET) -> Tensor:
         window, sinks = self._backend.spec.attention_window(layer, variant)
         if sinks:
             return super().attend(layer, qkv, variant)
-        q = self._store(layer, qkv).contiguous()
-        parts = [[x[0].transpose(0, 1) for x in kv[layer]] for kv in self._kv]  # K and V of each segment
+        q = self._store(layer, qkv)
+        q = q.contiguous() if self._few is None else q.index_select(0, self._rows_of_chunks)
+        parts = [[x[0].transpose(0, 1) for x in kv[layer]] for kv in self._kv]  # K and V of each chunk
         k, v = parts[0] if len(parts) == 1 else (torch.cat(each) for each in zip(*parts, strict=True))
         (before, keys_before), (most, most_keys) = self._before, self._most
         seen = (window - 1 if window else -1, 0)
-        out = varlen_attn(q, k, v, before, keys_before, most, most_keys, window_size=seen, **_GROUPED)
-        assert isinstance(out, Tensor)
-        return out.flatten(1).to(qkv.dtype)
+        found = varlen_attn(q, k, v, before, keys_before, most, most_keys, window_size=seen, **_GROUPED)
+        assert isinstance(found, Tensor)
+        out = found.flatten(1).to(qkv.dtype)
+        if self._few is None:
+            return out
+        whole, count = out.new_empty(len(qkv), out.shape[1]), self._few.count
+        attended = self._few.attend(layer, qkv.index_select(0, self._rows_of_few), variant).to(qkv.dtype)
+        whole.index_copy_(0, self._rows_of_chunks, out)
+        return whole.index_copy_(0, self._rows_of_few[:count], attended[:count])
 
 
 class PagedAttention(SdpaAttention):
