@@ -46,8 +46,10 @@ READ = Assumption(0.93, "read bandwidth ÷ the data sheet's", f"a sum on an H200
 BORDER = Assumption(4.0, "µs from kernel to kernel", f"H200, four products of a layer above their reads ({_NOTES})")
 PDL = Assumption(1.75, "the same with dependent launch, µs", "estimate, 1.5–2; not measured")
 ISSUE = Assumption(0.7, "instructions a scheduler issues a cycle", "estimate; not measured")
-COPY = Assumption(270, "instructions of a warp for 4,096 weights of the copy", "machine code, the most of any product")
-COPY_BITS = Assumption(4.5, "bits a weight of the copy", "groups of 32 with a float16 scale")
+COPY = Assumption(
+    270, "instructions of a warp for 4,096 weights of the copy", "machine code for sm_90, the most of any product"
+)
+COPY_BITS = Assumption(4.5, "bits a weight of the copy", "groups of 32 with a 16-bit scale")
 GAP = Assumption(400, "µs a round without a kernel", "estimate: half of [what was](#the-model-against-measurements)")
 ALPHA = Assumption(0.93, "share of the copy's tokens accepted", "[results](results.md): .92–.94 of bf16 models")
 ASSUMPTIONS = (READ, BORDER, PDL, ISSUE, COPY, COPY_BITS, GAP, ALPHA)

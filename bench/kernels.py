@@ -24,6 +24,7 @@ from engine.config.fields import COUNT
 from engine.kv.pages import CacheSize
 from engine.model.attention import Segment
 from engine.model.decoder import Draws
+from engine.model.low_bit import GROUP
 from engine.plans import TARGET, WINDOW
 from engine.runtime.loading.choices import choose_device
 from engine.runtime.machine import hardware
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace, config: EngineConfig) -> int:
     """Time products and attention; print a table in µs, and JSON as the last line. Raises ConfigError."""
     contexts, spec = numbers("--context", args.context, int, COUNT), spec_of(config)
     device = choose_device("cuda" if config.device == "auto" else config.device)
-    if device.type == "cpu":  # runs every kernel once; times mean nothing
+    if device.type == "cpu":  # products run in the interpreter; times mean nothing
         os.environ.setdefault("TRITON_INTERPRET", "1")
     dtype = torch.float16 if device.type == "cpu" else torch.bfloat16  # which the interpreter cannot multiply
     like = torch.empty(0, dtype=dtype, device=device)
@@ -83,17 +84,20 @@ def _predicted(device: Device, spec: ModelSpec, row: Row, key: str) -> float:
 
 def _product(name: str, spec: ModelSpec, like: Tensor) -> Iterator[Row]:
     """Time a product with as many rows as drafting and verifying have."""
-    from engine.backends.cuda.launch import Launch  # needs Triton
+    from engine.backends.cuda.int4 import Int4Linear  # needs Triton
+    from engine.backends.cuda.launch import Launch
     from engine.backends.cuda.linear import RowsLinears
     from engine.backends.cuda.products import Prepared
 
     device, (outputs, inputs) = like.device, product_shapes(spec)[name]
-    make = RowsLinears(Launch(device))
+    launch = Launch(device)
+    make = RowsLinears(launch)
     many = 1 if device.type == "cpu" else max(2, _BYTES // (2 * outputs * inputs))
     weights = [like.new_empty(outputs, inputs).normal_(0, 1 / 64) for _ in range(many)]
     whole = [make(weight, None, gated=name == "gate up") for weight in weights]
-    copies = [make.lower(linear, 4) for linear in whole]
-    norm, after, factors = (like.new_ones(*shape) for shape in ((inputs,), (outputs,), (inputs // 32, outputs, 2)))
+    codes, scale = like.new_empty(outputs, inputs).random_(16).byte(), like.new_ones(outputs, inputs // GROUP)
+    copies = [Int4Linear(codes, scale, None, launch, gated=name == "gate up") for _ in range(many)]
+    norm, after, factors = (like.new_ones(*shape) for shape in ((inputs,), (outputs,), (inputs // GROUP, outputs, 2)))
     for rows in _ROWS:
         x, residual = like.new_empty(rows, inputs).normal_(), like.new_zeros(rows, outputs)
         prepared = Prepared(x, torch.ones(_PARTS, rows, device=device))
@@ -105,17 +109,17 @@ def _product(name: str, spec: ModelSpec, like: Tensor) -> Iterator[Row]:
                 calls = (each.gated if name == "gate up" else each.normed for each in linears)
                 row[key] = _micros([partial(call, x, prepared, norm, spec.norm_eps) for call in calls], device)
         try:
-            codes = [weight.view(torch.uint8)[:, : inputs // 2].contiguous() for weight in weights]
-            packed = [torch.ops.aten._convert_weight_to_int4pack(each, 8) for each in codes]  # noqa: SLF001
+            pairs = [weight.view(torch.uint8)[:, : inputs // 2].contiguous() for weight in weights]
+            packed = [torch.ops.aten._convert_weight_to_int4pack(each, 8) for each in pairs]  # noqa: SLF001
             multiply = partial(torch.ops.aten._weight_int4pack_mm, x)  # noqa: SLF001
-            row["torch int4"] = _micros([partial(multiply, each, 32, factors) for each in packed], device)
+            row["torch int4"] = _micros([partial(multiply, each, GROUP, factors) for each in packed], device)
         except RuntimeError as error:  # not on every device
             row["torch int4"] = str(error)[:40]
         yield row
 
 
 def _attention(spec: ModelSpec, like: Tensor, contexts: Sequence[int]) -> Iterator[Row]:
-    """Time the attention of a layer, from qkv on. This function alone knows how a static batch attends."""
+    """Time the attention of a layer, from qkv on."""
     pages = -(-(max(contexts) + _ROWS[-1]) // _PAGE)
     size = CacheSize(1, pages, _PAGE, pages, pages * _PAGE)
     attention = cuda_backend(like.device, like.dtype).attention(spec, size)

@@ -98,7 +98,7 @@ class Draws:
     least: Sequence[float] = ()
 
     def at(self, indices: Sequence[int]) -> Draws:
-        """Return those draws alone, after the rows 0, 1 …, with confidences."""
+        """Return the draws at these indices, for a pass of only their rows; with confidences, and without `least`."""
 
         def picked(values: Sequence[T]) -> list[T]:
             return [values[i] for i in indices] if values else []

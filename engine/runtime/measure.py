@@ -68,9 +68,9 @@ class Design:
 class Grid:
     """Row counts and context lengths to measure.
 
-    `wide` row counts, as of prompts, are measured at the first context and at number `far` only, or the last one before
-    it that has room. A `brief` grid has no passes with MLPs beyond the first context: attention alone costs less time,
-    and tells more of scans.
+    `wide` row counts, as of prompts, are measured at `contexts[0]` and `contexts[far]` only; `within` lowers `far` to
+    the last context that has room for them. A `brief` grid has no passes with MLPs beyond the first context: attention
+    alone costs less time, and tells more of scans.
     """
 
     rows: tuple[int, ...]

@@ -53,7 +53,8 @@ class Runner:
             return StepOutput(outputs, 0.0, self._clock.now() - started, following)
         drafts = propose(self.decoder, self.attention, plan.work, ahead=self.overlaps, on_wait=on_wait)
         drafts_by_passes = any(work.drafting is not None for work in plan.work)
-        drafted, begun = self._clock.now(), self._mark() if drafts_by_passes else None
+        drafted = self._clock.now()
+        begun = self._mark() if drafts_by_passes else None
         outputs = verify(self.decoder, self.attention, plan.work, drafts, on_wait=on_wait)
         verified = self._clock.now()
         if begun is not None and (ended := self._mark()) is not None:

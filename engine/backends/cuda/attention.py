@@ -1,8 +1,8 @@
 """Compute attention over pages. Passes of few rows per request have static shapes, so that CUDA graphs can hold them.
 
 A static pass has up to `sequences` × `width` rows, both powers of two. Its products see only its rows, padded to few
-counts; its attention gives each sequence `width` places. Padding rows read and write no page. All other passes (prompt
-chunks, candidates) use torch's attention over gathered K/V.
+counts; its attention gives each sequence `width` places. Padding rows read and write no page. Prompt chunks use
+torch's flash attention over gathered K/V. Candidates, and devices without flash attention, use SDPA.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ class PagedBatch:
 class PromptBatch(SdpaBatch):
     """`AttentionBatch` of prompt chunks: one call of torch's flash attention for all of them.
 
-    That kernel does not divide keys among programs, which a request that decodes in the same pass would wait for. Its
-    few rows attend as those of static passes do.
+    That kernel does not divide a context among programs, so that a decoding request with a long one would hold up the
+    pass. Requests of up to MOST_WIDTH rows therefore attend as in static passes.
     """
 
     def __init__(self, attention: PagedAttention, segments: tuple[Segment, ...]) -> None:
@@ -170,8 +170,8 @@ class PromptBatch(SdpaBatch):
         chunks = [s for s in segments if s not in few]
         rows, ends = [s.rows for s in chunks], [s.start + s.rows for s in chunks]
         self._kv = [cache.read([s.slab], 0, end) for s, end in zip(chunks, ends, strict=True)]
-        before = [[sum(counts[:i]) for i in range(len(counts) + 1)] for counts in (rows, ends)]
-        self._before = to_device(before, cache.device, torch.int32)  # rows and keys before each chunk
+        before = [[*accumulate(counts, initial=0)] for counts in (rows, ends)]
+        self._before = to_device(before, cache.device, torch.int32)  # [2, chunks + 1], rows and keys before each chunk
         self._most = max(rows), max(ends)
         self._few: PagedBatch | None = None
         if few:

@@ -1,4 +1,4 @@
-"""Record passes from tokens to draws as CUDA graphs, one per layout and sub-network, and replay them.
+"""Record passes from tokens to draws as CUDA graphs, one per layout and sub-network (`_Key`), and replay them.
 
 Launching a small pass kernel by kernel takes the host longer than the pass takes the device. Inputs and draws of a pass
 have memory of their own. Other results lie in a memory pool that all recordings share; they are valid until the next
@@ -28,7 +28,8 @@ from engine.tensors import to_device
 
 log = logging.getLogger("knapserve.engine")
 
-_MAX_RECORDINGS = 256  # five layouts of drafts with eight plans each, and all layouts of verify passes
+# Sixteen requests have 71 layouts of verify passes, and five of drafts, with some dozen plans each; the rest is room.
+_MAX_RECORDINGS = 256
 _MAX_COUNTED = 1024  # passes whose uses are counted before they are recorded
 # Passes of up to so many rows draw within their recording, into logits that all recordings share. Full ones always keep
 # residual streams, and share one recording.
@@ -52,14 +53,14 @@ class FusedLinear(Linear, Protocol):
         """
 
     def gated(self, x: Tensor, prepared: Any, norm: Tensor, epsilon: float) -> Tensor:
-        """Do the same and return silu(first half of the outputs) · second half: [rows, out / 2]."""
+        """Multiply the RMSNorm of x [rows, in] and return silu(first half) · second half: [rows, out / 2]."""
 
 
 class _Key(NamedTuple):
     layout: Layout
     variants: Variants  # the variant of each sublayer that runs for any row, and of the head
     masked: bool  # whether some sublayers run for some rows only
-    recorded: bool  # whether all residual streams are kept
+    keeps_states: bool  # whether all residual streams are kept
     stops: bool  # whether the kernels do nothing once the draft has ended
 
 
@@ -140,7 +141,10 @@ class GraphedDecoder(TorchDecoder):
     def _divide(
         self, tokens: Sequence[int] | Tensor, batch: PagedBatch, plans: Sequence[Variants], draws: Draws
     ) -> Step:
-        """Run the rows of each plan as a pass of its own; every row is a request and draws. tokens, plans [rows]."""
+        """Run the rows of each plan as a pass of its own, for drafts: every row draws; tokens, plans [rows].
+
+        Nobody reads their hidden states and logits, which are empty.
+        """
         if not self._divided:
             log.info("requests that draft with different variants of a sublayer draft one after another")
             self._divided = True
@@ -206,7 +210,7 @@ class GraphedDecoder(TorchDecoder):
                     y, prepared = torch.where(masks[:, index, None], y, x), None
                 x = y
             states.append(x)
-        made.out, made.states = x, states if key.recorded else []
+        made.out, made.states = x, states if key.keeps_states else []
         if len(x) <= _FEW_ROWS:
             self._draw(made, prepared, key, batch)
 
@@ -225,7 +229,10 @@ class GraphedDecoder(TorchDecoder):
     def _fused(
         self, index: int, x: Tensor, prepared: Any, batch: PagedBatch, variant: int, after: Tensor
     ) -> tuple[Tensor, Any]:
-        """Run a sublayer: x [rows, hidden], and its norm as `prepared` before, -> the same for the norm `after` it."""
+        """Run a sublayer on x [rows, hidden], and prepare the norm by `after` [hidden] that comes next.
+
+        `prepared`: what the kernel before left for this sublayer's norm, or None.
+        """
         layer, is_mlp = divmod(index, 2)
         weights, epsilon = self._layers[variant][layer], self.spec.norm_eps
         first, last = (weights.gate_up, weights.down) if is_mlp else (weights.qkv, weights.output)

@@ -134,7 +134,10 @@ def _product(
 
 
 class Int4Linear:
-    """A `FusedLinear` of 4-bit weights for float16 or bfloat16 inputs. More than 16 rows read the weights again."""
+    """A `FusedLinear` of 4-bit weights for float16 or bfloat16 inputs.
+
+    Programs take 16 rows, or 8 where there are WIDE outputs. Each further tile of rows reads the weights again.
+    """
 
     most = 64
 
@@ -202,6 +205,7 @@ class Int4Linear:
         tile = 8 if rows <= 8 or block > 32 else 16  # 16 rows of 128 outputs do not fit into registers
         step = splits * 4 * GROUP * (block // 2 + block // 16 + 2 * tile)  # bytes
         memory = shared_memory(values.device)
+        # Up to three steps in flight, fewer where two programs would not share a multiprocessor.
         steps = min(max(2, memory // 2 // step), memory // step, 3)
         ones, offset = _BASES[values.dtype]
         out = values.new_empty(rows, self._outputs // (2 if gated else 1)) if out is None else out

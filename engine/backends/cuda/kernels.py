@@ -1,9 +1,10 @@
 """Triton kernels of recorded passes: look tokens up, attend to pages and store what is new, draw tokens.
 
 `_scan` is flash decoding. A program takes a share of one sequence's blocks of keys, for all query rows and heads that
-read the same K/V head, and leaves a partial softmax. `_merge` joins the shares. The number of shares is fixed; block b
-belongs to share b modulo that number. Therefore one recording serves all context lengths, and a row's result does not
-depend on the rows after it. Programs that read the block of a new position store its K and V first.
+read the same K/V head, and leaves a partial softmax. `_merge` joins the shares. The number of shares depends on that of
+sequences, never on contexts; block b belongs to share b modulo that number. Therefore one recording serves all context
+lengths, and a row's result does not depend on the rows after it. Programs that read the block of a new position store
+its K and V first.
 """
 
 from __future__ import annotations
@@ -241,7 +242,7 @@ def _draw(
         anchor = tl.where(above == float("-inf"), 0.0, above)
         total = total * tl.exp(top - anchor) + tl.sum(tl.exp(scores - anchor), 0)
         top = above
-    place = facts + (row * PARTS + part) * FACTS
+    place = facts + (row * PARTS + part) * FACTS  # tokens below 2^24 are exact
     tl.store(place, best)
     tl.store(place + 1, token.to(tl.float32))
     tl.store(place + 2, top)

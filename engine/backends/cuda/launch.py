@@ -40,9 +40,9 @@ def begin(alive, EARLY: tl.constexpr):
 
 @triton.jit
 def prefetch(pointers, alive, EARLY: tl.constexpr):
-    """Ask for the lines of 128 bytes at these addresses: into the second cache, before the kernel may read them.
+    """Ask for the lines of 128 bytes at these addresses: into the L2 cache, before the kernel may read them.
 
-    A draft that has ended asks for nothing. Whether it has is perhaps read too early, which only costs the time saved.
+    A draft that has ended asks for nothing. The flag may be read too early: then lines are asked for in vain, or not.
     """
     if EARLY:
         wanted = True

@@ -21,7 +21,7 @@ _LOWERED = 1 << 24  # weights quantised at a time, with 20 bytes of temporaries 
 
 
 class RowsLinears:
-    """Make `RowsLinear`s, and packed layers on `device`."""
+    """Make `RowsLinear`s, packed layers, and copies in fewer bits."""
 
     shares = True
 

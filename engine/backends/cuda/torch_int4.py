@@ -63,10 +63,10 @@ class TorchInt4Linear:
 
 
 class Int4Linears:
-    """Make 4-bit layers of the kind that takes a row of a layer's shape the least time, by `timer`.
+    """Make 4-bit layers, each of the kind that is fastest for one row of its shape.
 
-    `timer` returns the seconds that a function takes, or raises RuntimeError if the function does. Without one, all are
-    of the same kind.
+    `timer` returns the seconds that a function takes, and lets its RuntimeError pass. Without a timer, and for float16,
+    all are `Int4Linear`s.
     """
 
     def __init__(self, launch: Launch, timer: Callable[[Callable[[], object]], float] | None) -> None:
@@ -102,7 +102,7 @@ class Int4Linears:
 
 
 def device_seconds(function: Callable[[], object]) -> float:
-    """Return the median of the seconds that the current device takes for a function's kernels, reading memory."""
+    """Return the median of the seconds that the current device takes for a function's kernels, with cold caches."""
     flushed = torch.empty(_FLUSHED, dtype=torch.uint8, device="cuda")
     for _ in range(_WARM_UPS):
         function()

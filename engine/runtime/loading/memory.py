@@ -102,7 +102,7 @@ def add_draft_copy(config: EngineConfig, spec: ModelSpec, weights: ModelWeights,
     if isinstance(limit, float):
         limit = int(limit * free_memory(device))
     if device.type == "cuda":
-        limit = min(limit, free_memory(device) - _REPACKED * spec.vocab * spec.hidden)
+        limit = max(0, min(limit, free_memory(device) - _REPACKED * spec.vocab * spec.hidden))
     if need > limit:
         reason = f"a copy of the weights takes {need / 1e6:.0f} MB, memory and --draft-memory allow {limit / 1e6:.0f}"
     elif packing is None or not all(packing.lowers(linear) for linear in weights.linears):
