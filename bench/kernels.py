@@ -95,7 +95,8 @@ def _product(name: str, spec: ModelSpec, like: Tensor) -> Iterator[Row]:
     many = 1 if device.type == "cpu" else max(2, _BYTES // (2 * outputs * inputs))
     weights = [like.new_empty(outputs, inputs).normal_(0, 1 / 64) for _ in range(many)]
     whole = [make(weight, None, gated=name == "gate up") for weight in weights]
-    codes, scale = like.new_empty(outputs, inputs).random_(16).byte(), like.new_ones(outputs, inputs // GROUP)
+    codes = like.new_empty(outputs, inputs).random_(16).byte()
+    scale = like.new_full((outputs, inputs // GROUP), 1 / 64)
     copies = [Int4Linear(codes, scale, None, launch, gated=name == "gate up") for _ in range(many)]
     norm, after, factors = (like.new_ones(*shape) for shape in ((inputs,), (outputs,), (inputs // GROUP, outputs, 2)))
     for rows in _ROWS:
